@@ -1,0 +1,70 @@
+"""One split (train, vali or test) of a learning-to-rank data set, in memory and on disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ultrbench.files import read_arrays, replacing, write_arrays
+
+SPLITS = ("train", "vali", "test")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Queries with their documents, in canonical order (query, then document as in the file).
+
+    Attributes
+    ----------
+    features : numpy.ndarray
+        float32 ``[documents, features]``; values beyond float32 are NaN. Memory-mapped when read
+        from disk.
+    grades : numpy.ndarray
+        uint8 ``[documents]``, relevance grades 0..ymax.
+    query_ptr : numpy.ndarray
+        int64 ``[queries + 1]``; query ``q`` has the rows ``query_ptr[q]:query_ptr[q + 1]``.
+    query_ids : numpy.ndarray
+        text ``[queries]``, as named in the source.
+    """
+
+    features: np.ndarray
+    grades: np.ndarray
+    query_ptr: np.ndarray
+    query_ids: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Documents a query, int64 ``[queries]``."""
+        return np.diff(self.query_ptr)
+
+    @property
+    def query_of_row(self) -> np.ndarray:
+        """Query index of each document row, int64 ``[documents]``."""
+        return np.repeat(np.arange(len(self.query_ids)), self.lengths)
+
+
+def split_files(folder: str | Path, name: str) -> tuple[Path, Path]:
+    """The two files of split `name` below `folder`: features (``.npy``) and lists (``.npz``)."""
+    return Path(folder) / f"{name}.features.npy", Path(folder) / f"{name}.lists.npz"
+
+
+def write_split(split: Split, folder: str | Path, name: str) -> None:
+    """Write a split to the two files of `split_files`, atomically."""
+    features, lists = split_files(folder, name)
+    with replacing(features) as half:
+        np.save(half, np.ascontiguousarray(split.features, dtype=np.float32), allow_pickle=False)
+    write_arrays(
+        lists,
+        {
+            "grades": split.grades.astype(np.uint8),
+            "query_ptr": split.query_ptr.astype(np.int64),
+            "query_ids": split.query_ids.astype(np.str_),
+        },
+    )
+
+
+def read_split(folder: str | Path, name: str) -> Split:
+    """Read a split; the features stay on disk and are read where they are used."""
+    features, lists = split_files(folder, name)
+    arrays = read_arrays(lists)
+    return Split(features=np.load(features, mmap_mode="r", allow_pickle=False), **arrays)

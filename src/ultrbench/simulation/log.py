@@ -1,0 +1,194 @@
+"""The click log: displayed lists, and how often each click mask was seen on each of them.
+
+All sessions of one displayed list are exchangeable, so ``(list_id, mask, count)`` loses nothing,
+however many sessions there are, and every estimator needs only sums over it.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ultrbench.files import replacing
+
+MAX_POSITIONS = 63
+
+LIST_COLUMNS = {
+    "list_id": pa.int64(),
+    "round": pa.uint8(),
+    "randomized": pa.bool_(),
+    "query": pa.int64(),
+    "context": pa.uint8(),
+    "position": pa.uint8(),
+    "document": pa.int64(),
+    "policy_score": pa.float64(),
+}
+CLICK_COLUMNS = {"list_id": pa.int64(), "mask": pa.uint64(), "count": pa.int64()}
+
+
+@dataclass(frozen=True)
+class ClickLog:
+    """Displayed lists as padded arrays, and their click masks with counts.
+
+    Attributes
+    ----------
+    documents : numpy.ndarray
+        int64 ``[lists, positions]``, document rows of the split in displayed order; -1 pads
+        lists that are shorter than the longest.
+    queries : numpy.ndarray
+        int64 ``[lists]``, query index of the split.
+    scores : numpy.ndarray
+        float64 ``[lists, positions]``, the scores by which the display policy ordered the list;
+        NaN where none was logged.
+    rounds : numpy.ndarray
+        uint8 ``[lists]``, logging round.
+    randomized : numpy.ndarray
+        bool ``[lists]``, true where the order was drawn uniformly at random.
+    contexts : numpy.ndarray
+        uint8 ``[lists]``, 0 unless sessions differ in kind.
+    click_list : numpy.ndarray
+        int64 ``[groups]``, list index of each group of equal sessions.
+    mask : numpy.ndarray
+        uint64 ``[groups]``, bit ``k - 1`` is set where position ``k`` was clicked; 0 is a session
+        without a click.
+    count : numpy.ndarray
+        int64 ``[groups]``, sessions in the group.
+    """
+
+    documents: np.ndarray
+    queries: np.ndarray
+    scores: np.ndarray
+    rounds: np.ndarray
+    randomized: np.ndarray
+    contexts: np.ndarray
+    click_list: np.ndarray = field(repr=False)
+    mask: np.ndarray = field(repr=False)
+    count: np.ndarray = field(repr=False)
+
+    @property
+    def positions(self) -> int:
+        """Length of the longest displayed list."""
+        return self.documents.shape[1]
+
+    @property
+    def shown(self) -> np.ndarray:
+        """bool ``[lists, positions]``, false where a list is padded."""
+        return self.documents >= 0
+
+    @cached_property
+    def sessions(self) -> np.ndarray:
+        """Sessions a list, int64 ``[lists]``: the impressions of each of its positions."""
+        sums = np.zeros(len(self.queries), dtype=np.int64)
+        np.add.at(sums, self.click_list, self.count)
+        return sums
+
+    @cached_property
+    def clicks(self) -> np.ndarray:
+        """Clicks by list and position, int64 ``[lists, positions]``."""
+        sums = np.zeros(self.documents.shape, dtype=np.int64)
+        for k in range(self.positions):
+            hit = (self.mask >> np.uint64(k)) & np.uint64(1) == 1
+            np.add.at(sums[:, k], self.click_list[hit], self.count[hit])
+        return sums
+
+    def select(self, lists: np.ndarray) -> "ClickLog":
+        """Return the log of the displayed lists where the bool array `lists` is true."""
+        index = np.cumsum(lists) - 1
+        kept = lists[self.click_list]
+        return ClickLog(
+            self.documents[lists],
+            self.queries[lists],
+            self.scores[lists],
+            self.rounds[lists],
+            self.randomized[lists],
+            self.contexts[lists],
+            index[self.click_list[kept]],
+            self.mask[kept],
+            self.count[kept],
+        )
+
+
+def concatenate(logs: list[ClickLog]) -> ClickLog:
+    """Return one log of all lists of `logs` (the rounds of a dynamic log), in their order."""
+    width = max(log.positions for log in logs)
+    starts = np.cumsum([0] + [len(log.queries) for log in logs])
+
+    def padded(name: str, value: float) -> np.ndarray:
+        arrays = [getattr(log, name) for log in logs]
+        return np.concatenate(
+            [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=value) for a in arrays]
+        )
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(log, name) for log in logs])
+
+    return ClickLog(
+        padded("documents", -1),
+        joined("queries"),
+        padded("scores", np.nan),
+        joined("rounds"),
+        joined("randomized"),
+        joined("contexts"),
+        np.concatenate([log.click_list + start for log, start in zip(logs, starts, strict=False)]),
+        joined("mask"),
+        joined("count"),
+    )
+
+
+def _write_table(path: str | Path, columns: dict[str, np.ndarray], types: dict) -> None:
+    table = pa.table({name: pa.array(columns[name], kind) for name, kind in types.items()})
+    with replacing(path) as half:
+        pq.write_table(table, half, compression="zstd")
+
+
+def write_log(log: ClickLog, lists_path: str | Path, clicks_path: str | Path) -> None:
+    """Write a log as the documented pair of tables ``lists.parquet`` and ``clicks.parquet``."""
+    row, column = np.nonzero(log.shown)
+    _write_table(
+        lists_path,
+        {
+            "list_id": row,
+            "round": log.rounds[row],
+            "randomized": log.randomized[row],
+            "query": log.queries[row],
+            "context": log.contexts[row],
+            "position": column + 1,
+            "document": log.documents[row, column],
+            "policy_score": log.scores[row, column],
+        },
+        LIST_COLUMNS,
+    )
+    _write_table(
+        clicks_path,
+        {"list_id": log.click_list, "mask": log.mask, "count": log.count},
+        CLICK_COLUMNS,
+    )
+
+
+def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
+    """Read a log that `write_log` wrote (a log of one's own passes `check_log` first)."""
+    lists = {k: v.to_numpy() for k, v in zip(LIST_COLUMNS, pq.read_table(lists_path), strict=True)}
+    clicks = pq.read_table(clicks_path)
+    starts = np.flatnonzero(lists["position"] == 1)
+    row = np.cumsum(lists["position"] == 1) - 1
+    shape = (len(starts), int(lists["position"].max(initial=0)))
+    documents = np.full(shape, -1, dtype=np.int64)
+    scores = np.full(shape, np.nan)
+    column = lists["position"].astype(np.int64) - 1
+    documents[row, column] = lists["document"]
+    scores[row, column] = lists["policy_score"]
+    ids = lists["list_id"][starts]
+    return ClickLog(
+        documents,
+        lists["query"][starts],
+        scores,
+        lists["round"][starts],
+        lists["randomized"][starts],
+        lists["context"][starts],
+        np.searchsorted(ids, clicks["list_id"].to_numpy()),
+        clicks["mask"].to_numpy(),
+        clicks["count"].to_numpy(),
+    )
