@@ -38,7 +38,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     half = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         yield half
-        os.replace(half, path)
+        half.replace(path)
     finally:
         half.unlink(missing_ok=True)
 

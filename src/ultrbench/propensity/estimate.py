@@ -1,0 +1,114 @@
+"""What every estimator returns, its files, and the registry of estimators."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ultrbench.errors import UserError
+from ultrbench.files import read_json, replacing, write_json
+
+ESTIMATORS = {
+    "naive": "ultrbench.propensity.naive:estimate",
+    "oracle": "ultrbench.propensity.oracle:estimate",
+    "ctr": "ultrbench.propensity.ctr:estimate",
+    "randomization": "ultrbench.propensity.randomization:estimate",
+    "dla": "ultrbench.propensity.dla:estimate",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Examination propensities by position, and how they came about.
+
+    Attributes
+    ----------
+    relative : numpy.ndarray
+        float64 ``[positions]``, theta_k / theta_1; all an IPW ranker needs.
+    theta : numpy.ndarray
+        float64 ``[positions]``, the absolute probability of examination where the estimator
+        identifies it, else NaN.
+    standard_error : numpy.ndarray
+        float64 ``[positions]``, of log(relative), where the estimator has one, else NaN.
+    trace : list of list of float
+        `relative` after each iteration; empty for a closed form.
+    converged : bool
+        False when the iteration ended without settling: a result, not an error.
+    """
+
+    relative: np.ndarray
+    theta: np.ndarray
+    standard_error: np.ndarray
+    trace: list[list[float]] = field(default_factory=list)
+    converged: bool = True
+
+
+def up_to_scale(
+    relative: np.ndarray, standard_error: np.ndarray | None = None, **outcome: Any
+) -> Estimate:
+    """Return an estimate that knows propensities only relative to position 1."""
+    unknown = np.full(len(relative), np.nan)
+    errors = unknown if standard_error is None else standard_error
+    return Estimate(np.asarray(relative, dtype=np.float64), unknown, errors, **outcome)
+
+
+def find_estimator(kind: str) -> Callable[..., Estimate]:
+    """Return the function of an estimator of `ESTIMATORS`, importing its module.
+
+    Every estimator is called as ``estimate(log, features=..., truth=..., seed=..., **parameters)``
+    with a `ultrbench.simulation.log.ClickLog`, the features of the training split, the simulator's
+    theta (None for a log of one's own) and the replicate seed.
+
+    Examples
+    --------
+    >>> find_estimator("ctr").__module__
+    'ultrbench.propensity.ctr'
+    """
+    module, _, name = ESTIMATORS[kind].partition(":")
+    return getattr(import_module(module), name)
+
+
+def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **about: Any) -> None:
+    """Write ``theta.csv`` (a row a position) and its report (estimator, trace, converged)."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "position": np.arange(1, len(estimate.relative) + 1),
+            "theta": estimate.theta,
+            "relative": estimate.relative,
+            "standard_error": estimate.standard_error,
+        }
+    )
+    with replacing(table) as half:
+        frame.to_csv(half, index=False, lineterminator="\n")
+    write_json(report, about | {"converged": estimate.converged, "trace": estimate.trace})
+
+
+def read_propensity(table: str | Path) -> np.ndarray:
+    """Read the propensities of ``theta.csv`` relative to position 1, float64 ``[positions]``.
+
+    Raises
+    ------
+    UserError
+        When a propensity is not a positive number: clicks cannot be weighted by its inverse.
+    """
+    import pandas as pd
+
+    relative = pd.read_csv(table)["relative"].to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~((relative > 0) & np.isfinite(relative)))
+    if len(wrong):
+        raise UserError(
+            f"{table}: the propensity of position {wrong[0] + 1} is {relative[wrong[0]]}, and"
+            " clicks can only be weighted by the inverse of a positive number; log more sessions,"
+            " or show fewer positions (list_size)"
+        )
+    return relative
+
+
+def is_converged(report: str | Path) -> bool:
+    """Whether the estimate that belongs to a report file settled."""
+    return bool(read_json(report)["converged"])

@@ -1,0 +1,26 @@
+"""The simulator's own propensities: a skyline, not available outside a simulation."""
+
+from typing import Any
+
+import numpy as np
+
+from ultrbench.errors import UserError
+from ultrbench.propensity.estimate import Estimate
+from ultrbench.simulation.log import ClickLog
+
+
+def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
+    """Return the true probability of examination by position.
+
+    Raises
+    ------
+    UserError
+        When the log brings no truth: it was not simulated.
+    """
+    if truth is None:
+        raise UserError(
+            "estimator oracle: this click log has no truth.csv, as only simulated logs know their"
+            " true propensities; leave the oracle's methods out of the setting"
+        )
+    theta = truth[: log.positions]
+    return Estimate(theta / theta[0], theta, np.zeros(len(theta)))

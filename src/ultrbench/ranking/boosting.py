@@ -1,0 +1,186 @@
+"""Training of boosted rankers through ``lgb.train``, stopped by our own metric."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultrbench.ranking.model import BASE_PARAMETERS
+from ultrbench.ranking.objectives import OBJECTIVES, normalise_weights
+from ultrbench.ranking.targets import TrainingLists
+from ultrbench.simulation.display import order_by_score
+
+
+@dataclass(frozen=True)
+class ValidationLists:
+    """Lists on which training is stopped, padded.
+
+    Attributes
+    ----------
+    documents : numpy.ndarray
+        int64 ``[queries, candidates]``, rows of the validation split; -1 pads.
+    gains : numpy.ndarray
+        float64 ``[queries, candidates]``, gain of each candidate; 0 where padded.
+    ideal : numpy.ndarray or None
+        float64 ``[queries]``, what the DCG of each query is divided by before the mean; None
+        divides the DCG of all queries by the sum of all gains, which is linear in the gains.
+    """
+
+    documents: np.ndarray
+    gains: np.ndarray
+    ideal: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained ensemble.
+
+    Attributes
+    ----------
+    model : str
+        LightGBM's text form, all trees.
+    curve : dict of list of float
+        Validation value after each tree, by validation name.
+    trees : dict of int
+        Trees to use, by validation name; ``fixed`` is all of them.
+    """
+
+    model: str
+    curve: dict[str, list[float]]
+    trees: dict[str, int]
+
+
+def discounted_gain(scores: np.ndarray, lists: ValidationLists, cutoff: int) -> np.ndarray:
+    """Return sum over the first `cutoff` ranks of gain/log2(1 + rank) for each list.
+
+    Ties go to the smaller document row. `scores` is ``[queries, candidates]``.
+    """
+    top = order_by_score(lists.documents, scores)[:, :cutoff]
+    gains = np.take_along_axis(lists.gains, top, axis=1)
+    return gains @ (1 / np.log2(2 + np.arange(top.shape[1])))
+
+
+def graded_lists(documents: np.ndarray, grades: np.ndarray, cutoff: int) -> ValidationLists:
+    """Return lists whose validation value is nDCG on true grades, gain 2^y - 1.
+
+    Parameters
+    ----------
+    documents : numpy.ndarray
+        int64 ``[queries, candidates]``, rows of the validation split; -1 pads.
+    grades : numpy.ndarray
+        uint8 ``[documents of the split]``.
+    cutoff : int
+        Ranks that count.
+    """
+    gains = np.where(documents >= 0, 2.0 ** grades[documents] - 1, 0.0)
+    lists = ValidationLists(documents, gains, None)
+    return ValidationLists(documents, gains, discounted_gain(gains, lists, cutoff))
+
+
+def weighted_lists(target: TrainingLists) -> ValidationLists:
+    """Return lists whose validation value is the IPS-DCG of weighted clicks, up to scale.
+
+    The value is linear in the clicks; a per-query ideal DCG computed from noisy clicks is not.
+    """
+    lengths = np.diff(target.query_ptr)
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    documents, gains = np.full(inside.shape, -1), np.zeros(inside.shape)
+    documents[inside], gains[inside] = target.rows, target.weights
+    return ValidationLists(documents, gains, None)
+
+
+def validation_value(scores: np.ndarray, lists: ValidationLists, cutoff: int) -> float:
+    """Return the value that stops training; `scores` is ``[queries, candidates]``."""
+    dcg = discounted_gain(scores, lists, cutoff)
+    if lists.ideal is None:
+        return float(dcg.sum() / lists.gains.sum())
+    ideal = lists.ideal
+    return float(np.mean(np.divide(dcg, ideal, out=np.zeros_like(dcg), where=ideal > 0)))
+
+
+def best_tree(values: Sequence[float]) -> int:
+    """Return the number of trees with the highest value, the fewest on a tie."""
+    return int(np.argmax(values)) + 1
+
+
+def train(
+    features: np.ndarray,
+    lists: TrainingLists,
+    *,
+    objective: str,
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_data_in_leaf: int,
+    seed: int,
+    validation: Mapping[str, ValidationLists] | None = None,
+    validation_features: np.ndarray | None = None,
+    patience: int = 0,
+    cutoff: int = 10,
+) -> Fit:
+    """Train a ranker on target weights.
+
+    Parameters
+    ----------
+    features : numpy.ndarray
+        float32 ``[documents of the split, features]``; only ``lists.rows`` are read.
+    lists : TrainingLists
+        What to train on.
+    objective : {"softmax", "pairwise"}
+        Name in `ultrbench.ranking.objectives.OBJECTIVES`.
+    trees, leaves, learning_rate, min_data_in_leaf
+        Size of the ensemble.
+    seed : int
+        Replicate seed.
+    validation : mapping of ValidationLists, optional
+        By name; without it all trees are kept.
+    validation_features : numpy.ndarray, optional
+        float32 ``[documents of the validation split, features]``.
+    patience : int
+        Training ends when no validation value has improved for that many trees.
+    cutoff : int
+        Ranks that count in the validation values.
+
+    Returns
+    -------
+    Fit
+        Equal input gives equal text, whatever the number of cores.
+    """
+    import lightgbm as lgb
+
+    weights = normalise_weights(lists.weights, lists.query_ptr)
+    binning = BASE_PARAMETERS | {"min_data_in_leaf": min_data_in_leaf, "seed": seed}
+    parameters = binning | {
+        "objective": OBJECTIVES[objective](weights, lists.query_ptr),
+        "metric": "None",
+        "num_leaves": leaves,
+        "learning_rate": learning_rate,
+    }
+    data = lgb.Dataset(features[lists.rows], params=binning)
+    if not validation:
+        booster = lgb.train(parameters, data, num_boost_round=trees)
+        return Fit(booster.model_to_string(), {}, {"fixed": booster.current_iteration()})
+
+    rows = np.unique(np.concatenate([v.documents[v.documents >= 0] for v in validation.values()]))
+    cells = {name: np.searchsorted(rows, v.documents) for name, v in validation.items()}
+    curve: dict[str, list[float]] = {name: [] for name in validation}
+
+    def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
+        for name, values in curve.items():
+            values.append(validation_value(scores[cells[name]], validation[name], cutoff))
+        return [(name, values[-1], True) for name, values in curve.items()]
+
+    def stop(env: lgb.callback.CallbackEnv) -> None:
+        if all(len(values) - best_tree(values) >= patience for values in curve.values()):
+            raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
+
+    booster = lgb.train(
+        parameters,
+        data,
+        num_boost_round=trees,
+        valid_sets=[lgb.Dataset(validation_features[rows], reference=data)],
+        feval=measure,
+        callbacks=[stop],
+    )
+    text = booster.model_to_string(num_iteration=-1)
+    return Fit(text, curve, {name: best_tree(values) for name, values in curve.items()})

@@ -1,0 +1,188 @@
+"""Click simulation: how grades and positions become click masks with counts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+JOACHIMS_EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
+RESAMPLE_LIMIT = 100
+
+
+def examination(
+    positions: int, *, eta: float = 1.0, values: Sequence[float] = JOACHIMS_EXAMINATION
+) -> np.ndarray:
+    """Return the probability that each position is examined, theta_k to the power of eta.
+
+    Parameters
+    ----------
+    positions : int
+        Number of displayed positions; those past the end of `values` keep the last value.
+    eta : float
+        Severity of the position bias; 0 is no bias.
+    values : sequence of float
+        Examination probabilities of the first positions, by default those measured with eye
+        tracking by Joachims et al. (SIGIR 2005).
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``.
+
+    Examples
+    --------
+    >>> examination(2).tolist()
+    [0.68, 0.61]
+    """
+    index = np.minimum(np.arange(positions), len(values) - 1)
+    return np.asarray(values, dtype=np.float64)[index] ** eta
+
+
+def attraction(grades: np.ndarray, ymax: int, *, eps: float = 0.1) -> np.ndarray:
+    """Return gamma(y) = P(click | examined, grade y) = eps + (1 - eps) (2^y - 1)/(2^ymax - 1).
+
+    Parameters
+    ----------
+    grades : numpy.ndarray
+        Integer grades, 0..ymax, any shape.
+    ymax : int
+        Top grade of the data set.
+    eps : float
+        Click noise: the probability of a click on an examined document of grade 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64, of the shape of `grades`. Source: Ai et al. (SIGIR 2018), section 5.1.
+
+    Examples
+    --------
+    >>> attraction(np.array([0, 4]), 4).tolist()
+    [0.1, 1.0]
+    """
+    return eps + (1 - eps) * (2.0 ** np.asarray(grades) - 1) / (2.0**ymax - 1)
+
+
+def allocate_sessions(
+    sessions: int, queries: int, rng: np.random.Generator, *, exponent: float = 0.0
+) -> np.ndarray:
+    """Draw how many of `sessions` each query gets.
+
+    Parameters
+    ----------
+    sessions : int
+        Sessions in all.
+    queries : int
+        Number of queries.
+    rng : numpy.random.Generator
+        Source of randomness.
+    exponent : float
+        0 for uniform traffic, else the Zipf exponent; which query is popular is random.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64 ``[queries]``, summing to `sessions`.
+
+    Examples
+    --------
+    >>> int(allocate_sessions(100, 7, np.random.default_rng(0)).sum())
+    100
+    """
+    share = np.arange(1, queries + 1) ** -float(exponent)
+    if exponent:
+        share = rng.permutation(share)
+    return rng.multinomial(sessions, share / share.sum())
+
+
+def draw_masks(
+    sessions: np.ndarray, probability: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw the click masks of independent positions (PBM), as counts.
+
+    The sessions of a list are exchangeable, so a group of sessions with equal clicks so far is
+    split by one binomial draw at the next position: the cost grows with the number of distinct
+    masks, not with the number of sessions, and the distribution is exactly that of drawing
+    every session on its own.
+
+    Parameters
+    ----------
+    sessions : numpy.ndarray
+        int64 ``[lists]``, sessions of each list.
+    probability : numpy.ndarray
+        float64 ``[lists, positions]``, P(click) by list and position; 0 where nothing is shown.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    click_list, mask, count : numpy.ndarray
+        int64, uint64 and int64 ``[groups]``, sorted by list, then mask; counts are positive.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> [a.tolist() for a in draw_masks(np.array([5]), np.array([[1.0, 0.0]]), rng)]
+    [[0], [1], [5]]
+    """
+    lists = np.flatnonzero(sessions)
+    mask = np.zeros(len(lists), dtype=np.uint64)
+    count = np.asarray(sessions, dtype=np.int64)[lists]
+    for k in range(probability.shape[1]):
+        clicked = rng.binomial(count, probability[lists, k])
+        skipped, hit = clicked < count, clicked > 0
+        lists, mask, count = (
+            np.concatenate([lists[skipped], lists[hit]]),
+            np.concatenate([mask[skipped], mask[hit] | np.uint64(1 << k)]),
+            np.concatenate([(count - clicked)[skipped], clicked[hit]]),
+        )
+    order = np.lexsort((mask, lists))
+    return lists[order], mask[order], count[order]
+
+
+def simulate_sessions(
+    sessions: np.ndarray,
+    probability: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    empty_sessions: str = "keep",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw click masks and treat the sessions without a click as configured.
+
+    Parameters
+    ----------
+    sessions, probability, rng
+        As in `draw_masks`.
+    empty_sessions : {"keep", "drop", "resample"}
+        ``drop`` leaves sessions without a click out; ``resample`` draws each of them again until
+        it has one, 100 times at most, and drops what is still empty.
+
+    Returns
+    -------
+    click_list, mask, count : numpy.ndarray
+        As in `draw_masks`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = np.array([[0.5, 0.5]])
+    >>> simulate_sessions(np.array([9]), p, rng, empty_sessions="resample")[2].sum()
+    np.int64(9)
+    """
+    groups = draw_masks(sessions, probability, rng)
+    if empty_sessions == "keep":
+        return groups
+    drawn = [tuple(a[groups[1] > 0] for a in groups)]
+    redraws = RESAMPLE_LIMIT if empty_sessions == "resample" else 0
+    while redraws and (groups[1] == 0).any():
+        empty = np.zeros_like(sessions)
+        empty[groups[0][groups[1] == 0]] = groups[2][groups[1] == 0]
+        groups = draw_masks(empty, probability, rng)
+        drawn.append(tuple(a[groups[1] > 0] for a in groups))
+        redraws -= 1
+    lists, mask, count = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
+    order = np.lexsort((mask, lists))
+    lists, mask, count = lists[order], mask[order], count[order]
+    starts = np.flatnonzero(
+        np.diff(lists, prepend=-1).astype(bool) | (np.diff(mask, prepend=0) > 0)
+    )
+    return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count

@@ -1,0 +1,184 @@
+"""Initial logging policies: they score every document, and their top N are the candidates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ultrbench.datasets.split import Split
+from ultrbench.errors import UserError
+from ultrbench.ranking import lambdamart, svm
+from ultrbench.seeding import stream
+
+MIN_QUERIES, MIN_PAIRS = 5, 50
+
+
+@dataclass(frozen=True)
+class QuerySplit:
+    """Which training queries train policies and which are logged.
+
+    Attributes
+    ----------
+    policy : numpy.ndarray
+        int64, queries whose grades a policy may see, in seeded order.
+    logged : numpy.ndarray
+        int64, queries whose clicks are logged, ascending.
+    """
+
+    policy: np.ndarray
+    logged: np.ndarray
+
+
+def split_queries(queries: int, *, mode: str, pool: float, seed: int) -> QuerySplit:
+    """Part the training queries into those for policies and those for clicks.
+
+    Parameters
+    ----------
+    queries : int
+        Number of training queries.
+    mode : {"disjoint", "shared"}
+        ``disjoint`` puts a share `pool` aside for the policies, the same for every policy of a
+        replicate; ``shared`` lets policies learn from the grades of logged queries.
+    pool : float
+        Share of the training queries put aside.
+    seed : int
+        Replicate seed.
+
+    Examples
+    --------
+    >>> parts = split_queries(10, mode="disjoint", pool=0.3, seed=1)
+    >>> len(parts.policy), len(parts.logged)
+    (3, 7)
+    """
+    order = stream(seed, "policy queries").permutation(queries)
+    if mode == "shared":
+        return QuerySplit(order, np.arange(queries))
+    put_aside = int(np.ceil(pool * queries))
+    if put_aside >= queries:
+        raise UserError(
+            f"policy_queries.pool: {pool} of {queries} training queries leaves none to log clicks"
+            " for; use a smaller share or a larger data set"
+        )
+    return QuerySplit(order[:put_aside], np.sort(order[put_aside:]))
+
+
+def unequal_pairs(grades: np.ndarray) -> int:
+    """Return the number of document pairs with different grades in one list."""
+    counts = np.bincount(grades)
+    return int((counts.sum() ** 2 - (counts**2).sum()) // 2)
+
+
+def sample_queries(train: Split, order: np.ndarray, share: float) -> np.ndarray:
+    """Take the first queries of a seeded order: a share of all, and enough to learn from.
+
+    Parameters
+    ----------
+    train : Split
+        The training split.
+    order : numpy.ndarray
+        int64, the queries that may be taken, in seeded order.
+    share : float
+        Share of all training queries, rounded up; more are taken in the same order until there
+        are at least 5 queries and 50 pairs of unequal grade.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, ascending.
+
+    Raises
+    ------
+    UserError
+        When the queries of `order` run out first.
+    """
+    wanted = max(int(np.ceil(share * len(train.query_ids))), MIN_QUERIES)
+    pairs = 0
+    for taken, q in enumerate(order, start=1):
+        pairs += unequal_pairs(train.grades[train.query_ptr[q] : train.query_ptr[q + 1]])
+        if taken >= wanted and pairs >= MIN_PAIRS:
+            return np.sort(order[:taken])
+    raise UserError(
+        f"a logging policy needs {wanted} queries with {MIN_PAIRS} pairs of unequal grade, and the"
+        f" {len(order)} training queries that it may use have {pairs}; raise policy_queries.pool,"
+        " set policy_queries.mode to shared, or use a larger data set"
+    )
+
+
+def score_documents(
+    policy: dict[str, Any], splits: dict[str, Split], order: np.ndarray, *, ymax: int, seed: int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Train a logging policy and score every document of every split.
+
+    Parameters
+    ----------
+    policy : dict
+        ``kind`` (``random``, ``ranking_svm`` or ``lambdamart``) and the parameters of the kind.
+    splits : dict of Split
+        By name; only the grades of the training queries that are sampled are used.
+    order : numpy.ndarray
+        int64, training queries that the policy may learn from, in seeded order.
+    ymax : int
+        Top grade of the data set.
+    seed : int
+        Replicate seed.
+
+    Returns
+    -------
+    scores : dict of numpy.ndarray
+        float64 ``[documents]`` for each split.
+    sample : numpy.ndarray
+        int64, training queries whose grades were used, ascending; empty for ``random``.
+    """
+    if policy["kind"] == "random":
+        scores = {
+            name: stream(seed, "random policy", name).random(len(split.grades))
+            for name, split in splits.items()
+        }
+        return scores, np.empty(0, dtype=np.int64)
+    train = splits["train"]
+    sample = sample_queries(train, order, policy["share"])
+    if policy["kind"] == "ranking_svm":
+        predict = svm.fit(train, sample, cost=policy["cost"], seed=seed)
+    else:
+        predict = lambdamart.fit(
+            train,
+            sample,
+            ymax=ymax,
+            trees=policy["trees"],
+            leaves=policy["leaves"],
+            learning_rate=policy["learning_rate"],
+            seed=seed,
+        )
+    return {name: predict(split.features) for name, split in splits.items()}, sample
+
+
+def truncate(
+    split: Split, scores: np.ndarray, queries: np.ndarray, list_size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the top documents of each query by score: its candidates.
+
+    Parameters
+    ----------
+    split : Split
+        The split.
+    scores : numpy.ndarray
+        float64 ``[documents]``; ties go to the smaller document row.
+    queries : numpy.ndarray
+        int64, queries to truncate.
+    list_size : int
+        N, documents kept a query.
+
+    Returns
+    -------
+    documents : numpy.ndarray
+        int64 ``[queries, list_size]``, document rows by descending score; -1 where the query has
+        fewer documents.
+    scores : numpy.ndarray
+        float64 ``[queries, list_size]``; NaN where padded.
+    """
+    ranked = np.lexsort((np.arange(len(scores)), -scores, split.query_of_row))
+    offsets = np.arange(list_size)
+    inside = offsets < split.lengths[queries, None]
+    index = np.where(inside, split.query_ptr[queries, None] + offsets, 0)
+    documents = np.where(inside, ranked[index], -1)
+    return documents, np.where(inside, scores[documents], np.nan)
