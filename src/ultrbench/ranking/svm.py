@@ -1,6 +1,7 @@
 """Linear ranking SVM on a few queries: the weak logging policy."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,9 +48,8 @@ def normalise(features: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
         float64 ``[documents, features]``; constant features are -1.
     """
     span = np.log1p(high - low)
-    shifted = np.log1p(
-        np.clip(np.nan_to_num(features.astype(np.float64), nan=-np.inf) - low, 0, None)
-    )
+    present = np.nan_to_num(features.astype(np.float64), nan=-np.inf)
+    shifted = np.log1p(np.clip(present - low, 0, None))
     return np.clip(2 * shifted / np.where(span > 0, span, np.inf) - 1, -1, 1)
 
 
@@ -69,7 +69,7 @@ def pair_differences(
         int64 ``[pairs]``, 1 or -1, alternating.
     """
     better, worse = [], []
-    for start, end in zip(query_ptr[:-1], query_ptr[1:], strict=True):
+    for start, end in pairwise(query_ptr):
         i, j = np.nonzero(grades[start:end, None] > grades[None, start:end])
         better.append(i + start)
         worse.append(j + start)

@@ -182,7 +182,6 @@ def simulate_sessions(
     lists, mask, count = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
     order = np.lexsort((mask, lists))
     lists, mask, count = lists[order], mask[order], count[order]
-    starts = np.flatnonzero(
-        np.diff(lists, prepend=-1).astype(bool) | (np.diff(mask, prepend=0) > 0)
-    )
+    changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
+    starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
     return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count

@@ -67,36 +67,48 @@ def _refuse(path: Path, frame: pd.DataFrame, wrong: np.ndarray, text: str) -> No
 
 
 def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
+    def refuse(wrong: np.ndarray, text: str) -> None:
+        _refuse(path, frame, np.asarray(wrong), text)
+
+    queries, documents = len(split.query_ids), len(split.grades)
     lists = frame.groupby("list_id", sort=False)
     length = lists["position"].transform("size").to_numpy()
-    queries, documents = len(split.query_ids), len(split.grades)
-    _refuse(path, frame, frame["query"] >= queries,
-            f"query {{query}} is unknown: the split has queries 0 to {queries - 1}")  # fmt: skip
-    _refuse(path, frame, frame["document"] >= documents,
-            f"document {{document}} is unknown: the split has rows 0 to {documents - 1}")  # fmt: skip
-    _refuse(path, frame, split.query_of_row[frame["document"]] != frame["query"],
-            "document {document} does not belong to query {query}")  # fmt: skip
-    _refuse(path, frame, (lists["query"].transform("nunique") > 1).to_numpy(),
-            "list {list_id} has documents of several queries")  # fmt: skip
-    for name in ("round", "randomized", "context"):
-        _refuse(path, frame, (lists[name].transform("nunique") > 1).to_numpy(),
-                f"list {{list_id}} has several values of `{name}`")  # fmt: skip
-    _refuse(path, frame, frame["round"] > 0,
-            "round {round}: a click log of one's own is round 0")  # fmt: skip
-    _refuse(path, frame, frame["randomized"].astype(int) > 1,
-            "`randomized` is {randomized}, 0 or 1 is wanted")  # fmt: skip
-    _refuse(path, frame, frame["context"] > 255, "context {context} is above 255")
-    _refuse(path, frame, length > MAX_POSITIONS,
-            f"list {{list_id}} has more than {MAX_POSITIONS} positions")  # fmt: skip
-    _refuse(path, frame, frame.duplicated(["list_id", "document"]).to_numpy(),
-            "list {list_id} shows document {document} twice")  # fmt: skip
-    _refuse(path, frame, frame.duplicated(["list_id", "position"]).to_numpy(),
-            "list {list_id} has position {position} twice")  # fmt: skip
-    _refuse(path, frame, ((frame["position"] < 1) | (frame["position"] > length)).to_numpy(),
-            "list {list_id} has position {position}, but its positions must run from 1 to its"
-            " number of documents without a gap")  # fmt: skip
-    infinite = np.isinf(frame["policy_score"].astype(np.float64))
-    _refuse(path, frame, infinite, "policy_score {policy_score} is not a finite number")
+    position = frame["position"]
+    refuse(
+        frame["query"] >= queries,
+        f"query {{query}} is unknown: the split has queries 0 to {queries - 1}",
+    )
+    refuse(
+        frame["document"] >= documents,
+        f"document {{document}} is unknown: the split has rows 0 to {documents - 1}",
+    )
+    refuse(
+        split.query_of_row[frame["document"].to_numpy(dtype=np.int64)] != frame["query"],
+        "document {document} does not belong to query {query}",
+    )
+    for name in ("query", "round", "randomized", "context"):
+        refuse(
+            lists[name].transform("nunique") > 1, f"list {{list_id}} has several values of `{name}`"
+        )
+    refuse(frame["round"] > 0, "round {round}: a click log of one's own is round 0")
+    refuse(frame["randomized"].astype(int) > 1, "`randomized` is {randomized}, not 0 or 1")
+    refuse(frame["context"] > 255, "context {context} is above 255")
+    refuse(length > MAX_POSITIONS, f"list {{list_id}} has more than {MAX_POSITIONS} positions")
+    refuse(
+        frame.duplicated(["list_id", "document"]), "list {list_id} shows document {document} twice"
+    )
+    refuse(
+        frame.duplicated(["list_id", "position"]), "list {list_id} has position {position} twice"
+    )
+    refuse(
+        (position < 1) | (position > length),
+        "list {list_id} has position {position}; its positions must run from 1 to its number of"
+        " documents without a gap",
+    )
+    refuse(
+        np.isinf(frame["policy_score"].astype(np.float64)),
+        "policy_score {policy_score} is not a finite number",
+    )
 
 
 def read_external_log(
@@ -145,11 +157,19 @@ def read_external_log(
     index = np.minimum(
         np.searchsorted(ids, clicks["list_id"].to_numpy(dtype=np.int64)), len(ids) - 1
     )
-    _refuse(clicks_path, clicks, ids[index] != clicks["list_id"].to_numpy(),
-            f"list {{list_id}} is not in {lists_path.name}")  # fmt: skip
+    _refuse(
+        clicks_path,
+        clicks,
+        ids[index] != clicks["list_id"].to_numpy(),
+        f"list {{list_id}} is not in {lists_path.name}",
+    )
     mask = clicks["mask"].to_numpy(dtype=np.uint64)
-    _refuse(clicks_path, clicks, mask >> lengths[index].astype(np.uint64) > 0,
-            "mask {mask} has a click beyond the end of list {list_id}")  # fmt: skip
+    _refuse(
+        clicks_path,
+        clicks,
+        mask >> lengths[index].astype(np.uint64) > 0,
+        "mask {mask} has a click beyond the end of list {list_id}",
+    )
     _refuse(clicks_path, clicks, clicks["count"] < 1, "count {count} of list {list_id} is below 1")
     total = clicks["count"].astype(np.float64).sum()
     if total >= MAX_COUNT:
