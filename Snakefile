@@ -1,0 +1,36 @@
+from snakemake.utils import min_version
+
+min_version("9.10")
+
+
+configfile: "config/config.yaml"
+
+
+container: "docker://python:3.11-slim"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/policies.smk"
+include: "workflow/rules/clicks.smk"
+include: "workflow/rules/propensity.smk"
+include: "workflow/rules/ranking.smk"
+include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/paper.smk"
+
+
+localrules:
+    all,
+    data,
+    policies,
+    clicks,
+    propensity,
+    ranking,
+    evaluation,
+    paper,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.paper.input,

@@ -1,0 +1,123 @@
+import sys
+from pathlib import Path
+
+import yaml
+
+from ultrbench import configuration
+from ultrbench.datasets.registry import load_registry
+from ultrbench.errors import UserError
+from ultrbench.stages.sources import import_closure
+
+ROOT = Path(workflow.basedir)
+
+try:
+    REGISTRY = load_registry(config.get("registry", "config/datasets.yaml"))
+    config = configuration.read_config(
+        config,
+        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
+        REGISTRY,
+        workflow.configfiles,
+    )
+except UserError as error:
+    sys.exit(f"ultrbench: {error}")
+
+STUDY = config["study"]
+SEEDS = STUDY["seeds"]
+SIMULATED = [name for name, s in config["settings"].items() if "click_log" not in s]
+IMPORTED = [name for name, s in config["settings"].items() if "click_log" in s]
+LOGS = ["initial", "randomized", "replica"]
+
+DATA = "results/data/{dataset}"
+CANDIDATES = "results/policies/{dataset}/{policy}/seed{seed}.npz"
+ROUND = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{track}/round{round}"
+RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{round}"
+EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
+LOG_FILES = [
+    "train.lists.parquet",
+    "train.clicks.parquet",
+    "vali.lists.parquet",
+    "vali.clicks.parquet",
+]
+SPLIT_FILES = [
+    f"{split}.{kind}"
+    for split in ("train", "vali", "test")
+    for kind in ("features.npy", "lists.npz")
+]
+
+
+def names(words):
+    """A wildcard constraint that matches these names, and nothing when there are none."""
+    return "|".join(words) or "(?!)"
+
+
+wildcard_constraints:
+    dataset=names(STUDY["datasets"]),
+    policy=names(config["policies"]),
+    setting=names(config["settings"]),
+    track=names([*LOGS, *config["methods"]]),
+    method=names(config["methods"]),
+    estimator=names(config["estimators"]),
+    round=r"\d+",
+    seed=r"\d+",
+
+
+def per_seed(pattern, **values):
+    """The files of all replicates, ordered by seed first: they are one job."""
+    return expand(pattern, seed=SEEDS, allow_missing=True, **values)
+
+
+def code(*modules):
+    """The package's source files that a stage imports, so that an edit re-runs what it touches."""
+    return import_closure([f"ultrbench.{module}" for module in modules])
+
+
+def dataset_files(wildcards):
+    return expand(
+        f"{DATA}/{{file}}", dataset=wildcards.dataset, file=["dataset.json", *SPLIT_FILES]
+    )
+
+
+def track_of(method, round_):
+    """Whose log a method works on: round 0 is shared, later rounds show its own rankers."""
+    return method if round_ else configuration.method_log(config, method)
+
+
+def rounds_used(setting, round_):
+    """The logging rounds that estimators and rankers of a round learn from."""
+    if config["settings"][setting]["training_rounds"] == "last":
+        return [round_]
+    return list(range(round_ + 1))
+
+
+def history(wildcards, owner, files):
+    """The logs that a method (or the shared track of round 0) works on, by seed, then round."""
+    round_ = int(wildcards.round)
+    folders = [
+        ROUND.format(
+            **dict(wildcards) | {"seed": seed, "round": r},
+            track=owner if owner in LOGS else track_of(owner, r),
+        )
+        for seed in SEEDS
+        for r in rounds_used(wildcards.setting, round_)
+    ]
+    return [f"{folder}/{file}" for folder in folders for file in files]
+
+
+def final_rounds(setting):
+    """(method, last round) of the methods of a setting, in the order of the table's rows."""
+    return [
+        (method, configuration.final_round(config, setting, method))
+        for method in configuration.study_methods(config, setting)
+    ]
+
+
+def study_files(pattern, **values):
+    """A pattern over the data sets, policies and settings of the study."""
+    return expand(
+        pattern,
+        dataset=STUDY["datasets"],
+        policy=STUDY["policies"],
+        setting=STUDY["settings"],
+        allow_missing=True,
+        **values,
+    )
