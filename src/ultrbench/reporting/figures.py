@@ -40,7 +40,7 @@ HOUSE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
-    "axes.formatter.use_mathtext": False,
+    "text.parse_math": False,  # a dollar in a label is a dollar
     "grid.color": "0.9",
     "grid.linewidth": 0.5,
     "xtick.major.width": 0.6,
@@ -130,7 +130,7 @@ def propensity_figure(
                 shares = own["relative"].where(own["relative"] > 0)
                 by = shares.groupby(own["position"]).agg(["mean", "min", "max"])
                 look = method_style(method, order)
-                if own["seed"].nunique() > 1:
+                if len(own["seed"].unique()) > 1:
                     axes.fill_between(
                         by.index, by["min"], by["max"], color=look["color"], alpha=0.15, linewidth=0
                     )
@@ -139,10 +139,9 @@ def propensity_figure(
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter(NullFormatter())
-            axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-            axes.set_xlabel("position")
+            axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
             axes.grid(axis="y")
-        _label_left(figure, "propensity relative to position 1")
+        _label_outer(panels, "position", "propensity relative to position 1")
     return figure
 
 
@@ -185,13 +184,12 @@ def rounds_figure(
                 by = own.groupby("round")["value"].agg(["mean", "min", "max"])
                 at = by.index + apart * (place - (len(methods) - 1) / 2)
                 look = method_style(method, order)
-                if own["seed"].nunique() > 1:
+                if len(own["seed"].unique()) > 1:
                     axes.vlines(at, by["min"], by["max"], color=look["color"], linewidth=0.8)
                 axes.plot(at, by["mean"], **look)
             axes.set_xticks(sorted(part["round"].unique()))
-            axes.set_xlabel("round")
             axes.grid(axis="y")
-        _label_left(figure, "nDCG@10")
+        _label_outer(panels, "round", "nDCG@10")
     return figure
 
 
@@ -212,7 +210,9 @@ def spread_figure(
     Returns
     -------
     matplotlib.figure.Figure
-        A dot a seed and a bar at the mean; the panels share their range.
+        A dot a seed and a bar at the mean. The panels share their range; a method that lies, in
+        any panel, more than three times as far below the median as the best lies above its own
+        (random order, mostly) is written at the left edge, lest it squeeze the others together.
 
     Examples
     --------
@@ -224,11 +224,21 @@ def spread_figure(
     """
     methods = _present(frame, order)
     with _house():
-        figure, panels = _panels(frame, ["policy"], [], height=0.45 + 0.16 * len(methods))
+        figure, panels = _panels(frame, ["policy"], [], height=0.6 + 0.16 * len(methods))
+        means = frame.groupby(["policy", "method"])["value"].mean()
+        above = means - means.groupby("policy").transform("median")
+        far = above[above < -3 * max(above.max(), 0.01)].index.get_level_values("method")
         for axes, part in panels:
             for row, method in enumerate(methods):
                 values = part.loc[part["method"] == method, "value"]
                 look = method_style(method, order)
+                if method in far:
+                    text = f"\N{BLACK LEFT-POINTING SMALL TRIANGLE} {values.mean():.3f}"
+                    axes.annotate(
+                        text, (0.01, row), xycoords=axes.get_yaxis_transform(), va="center",
+                        fontsize=6, color="0.3",
+                    )  # fmt: skip
+                    continue
                 axes.plot(
                     values, np.full(len(values), row), look["marker"], color=look["color"],
                     alpha=0.55, markeredgewidth=0, clip_on=False,
@@ -237,9 +247,9 @@ def spread_figure(
             axes.set_yticks(range(len(methods)), [display_name(m, labels) for m in methods])
             axes.set_ylim(len(methods) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0)
-            axes.xaxis.set_major_locator(MaxNLocator(5))
-            axes.set_xlabel("nDCG@10")
+            axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axes.grid(axis="x")
+        _label_outer(panels, "nDCG@10", "")
     return figure
 
 
@@ -265,24 +275,22 @@ def grades_figure(frame: "pd.DataFrame") -> Figure:
     2
     """
     grades = sorted(frame["grade"].unique())
-    shades = matplotlib.colormaps["cividis_r"](np.linspace(0.0, 1.0, max(len(grades), 2)))
+    shades = matplotlib.colormaps["Blues"](np.linspace(0.15, 1.0, len(grades)))
+    shade_of = dict(zip(grades, shades, strict=True))
     with _house():
-        entries = [
-            Patch(color=shade, label=f"grade {grade}")
-            for grade, shade in zip(grades, shades, strict=False)
-        ]
+        entries = [Patch(color=shade, label=f"grade {g}") for g, shade in shade_of.items()]
         figure, panels = _panels(frame, ["policy"], entries, height=1.7)
         for axes, part in panels:
             shares = part.pivot_table(index="position", columns="grade", values="share")
+            shares = shares.reindex(columns=grades).fillna(0.0)
             base = np.zeros(len(shares))
-            for grade, shade in reversed(list(zip(grades, shades, strict=False))):
-                share = shares.get(grade, base * 0.0).fillna(0.0) if grade in shares else base * 0.0
-                axes.bar(shares.index, share, 0.86, bottom=base, color=shade)
-                base = base + np.asarray(share)
+            for grade, shade in reversed(shade_of.items()):
+                axes.bar(shares.index, shares[grade], 0.86, bottom=base, color=shade)
+                base = base + shares[grade].to_numpy()
             axes.set_ylim(0, 1)
-            axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-            axes.set_xlabel("logged position")
-        _label_left(figure, "share of documents")
+            axes.set_xlim(shares.index.min() - 0.6, shares.index.max() + 0.6)
+            axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+        _label_outer(panels, "logged position", "share of documents")
     return figure
 
 
@@ -339,9 +347,11 @@ def _panels(
         widest = max(
             TextPath((0, 0), e.get_label(), size=size).get_extents().width for e in entries
         )
-        handle = matplotlib.rcParams["legend.handlelength"] + 0.8
-        gap = matplotlib.rcParams["legend.columnspacing"]
-        per_row = max(1, int(width * 72 / (widest + (handle + gap) * size)))
+        handle = (
+            1.2 if isinstance(entries[0], Patch) else matplotlib.rcParams["legend.handlelength"]
+        )
+        gaps = 0.8 + matplotlib.rcParams["legend.columnspacing"]
+        per_row = max(1, int(width * 72 / (widest + (handle + gaps) * size)))
         per_row = min(per_row, len(entries))
         per_row = -(-len(entries) // -(-len(entries) // per_row))
         legend = 0.1 + -(-len(entries) // per_row) * 1.5 * size / 72
@@ -349,18 +359,23 @@ def _panels(
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(parts) :]:
         axes.remove()
-    varying = [key for key in keys if frame[key].nunique() > 1] or keys[:1]
+    varying = [key for key in keys if len(frame[key].unique()) > 1] or keys[:1]
     panels = []
     for axes, (values, part) in zip(grid.flat, parts, strict=False):
         named = dict(zip(keys, values, strict=True))
-        axes.set_title(", ".join(f"{key} {named[key]}" for key in varying))
+        axes.set_title(", ".join(f"{named[key]} {key}" for key in varying))
         panels.append((axes, part))
     if entries:
-        figure.legend(handles=entries, loc="outside lower center", ncols=per_row)
+        figure.legend(
+            handles=entries, loc="outside lower center", ncols=per_row, handlelength=handle
+        )
     return figure, panels
 
 
-def _label_left(figure: Figure, label: str) -> None:
-    for axes in figure.axes:
-        if axes.get_subplotspec().is_first_col():
-            axes.set_ylabel(label)
+def _label_outer(panels: list, xlabel: str, ylabel: str) -> None:
+    for axes, _ in panels:
+        place = axes.get_subplotspec()
+        if place.is_last_row():
+            axes.set_xlabel(xlabel)
+        if place.is_first_col():
+            axes.set_ylabel(ylabel)
