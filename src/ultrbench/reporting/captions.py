@@ -1,9 +1,13 @@
 """What a results table must say beside its numbers."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import BETTER, LEVEL, MIN_REPLICATES, WORSE, ResultsTable, mark
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _VALIDATION = {
     "grades": "stopped early by the true grades of the validation queries",
@@ -154,6 +158,6 @@ def results_caption(
     return " ".join(parts)
 
 
-def _range(values, form: str = ",") -> str:
+def _range(values: "pd.Series", form: str = ",") -> str:
     low, high = (format(value, form) for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"

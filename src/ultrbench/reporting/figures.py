@@ -6,6 +6,7 @@ No pyplot and no global state: each function runs under the house style and retu
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
@@ -121,7 +122,14 @@ def propensity_figure(
     entries = [Line2D([], [], color="0.72", linewidth=3.2, label="Truth")]
     with _house():
         entries += [_entry(method, order, labels) for method in methods]
-        figure, panels = _panels(frame, ["policy", "setting"], entries, height=2.1)
+        figure, panels = _panels(
+            frame,
+            ["policy", "setting"],
+            entries,
+            height=2.1,
+            xlabel="position",
+            ylabel="propensity relative to position 1",
+        )
         for axes, part in panels:
             truth = part.groupby("position")["truth"].mean()
             axes.plot(truth.index, truth, color="0.72", linewidth=3.2, solid_capstyle="round")
@@ -141,7 +149,6 @@ def propensity_figure(
             axes.yaxis.set_minor_formatter(NullFormatter())
             axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
             axes.grid(axis="y")
-        _label_outer(panels, "position", "propensity relative to position 1")
     return figure
 
 
@@ -176,7 +183,9 @@ def rounds_figure(
     methods = _present(frame, order)
     with _house():
         entries = [_entry(method, order, labels) for method in methods]
-        figure, panels = _panels(frame, ["policy"], entries, height=2.1)
+        figure, panels = _panels(
+            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel="nDCG@10"
+        )
         apart = 0.5 / max(len(methods), 5)
         for axes, part in panels:
             for place, method in enumerate(methods):
@@ -189,7 +198,6 @@ def rounds_figure(
                 axes.plot(at, by["mean"], **look)
             axes.set_xticks(sorted(part["round"].unique()))
             axes.grid(axis="y")
-        _label_outer(panels, "round", "nDCG@10")
     return figure
 
 
@@ -224,7 +232,9 @@ def spread_figure(
     """
     methods = _present(frame, order)
     with _house():
-        figure, panels = _panels(frame, ["policy"], [], height=0.6 + 0.16 * len(methods))
+        figure, panels = _panels(
+            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel="nDCG@10", ylabel=""
+        )
         means = frame.groupby(["policy", "method"])["value"].mean()
         above = means - means.groupby("policy").transform("median")
         far = above[above < -3 * max(above.max(), 0.01)].index.get_level_values("method")
@@ -249,7 +259,6 @@ def spread_figure(
             axes.tick_params(axis="y", length=0)
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axes.grid(axis="x")
-        _label_outer(panels, "nDCG@10", "")
     return figure
 
 
@@ -279,7 +288,14 @@ def grades_figure(frame: "pd.DataFrame") -> Figure:
     shade_of = dict(zip(grades, shades, strict=True))
     with _house():
         entries = [Patch(color=shade, label=f"grade {g}") for g, shade in shade_of.items()]
-        figure, panels = _panels(frame, ["policy"], entries, height=1.7)
+        figure, panels = _panels(
+            frame,
+            ["policy"],
+            entries,
+            height=1.7,
+            xlabel="logged position",
+            ylabel="share of documents",
+        )
         for axes, part in panels:
             shares = part.pivot_table(index="position", columns="grade", values="share")
             shares = shares.reindex(columns=grades).fillna(0.0)
@@ -290,7 +306,6 @@ def grades_figure(frame: "pd.DataFrame") -> Figure:
             axes.set_ylim(0, 1)
             axes.set_xlim(shares.index.min() - 0.6, shares.index.max() + 0.6)
             axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
-        _label_outer(panels, "logged position", "share of documents")
     return figure
 
 
@@ -315,7 +330,7 @@ def save_figure(
             figure.savefig(half, format="png", dpi=DPI)
 
 
-def _house():
+def _house() -> AbstractContextManager[None]:
     return matplotlib.style.context(HOUSE, after_reset=True)
 
 
@@ -331,7 +346,12 @@ def _entry(method: str, order: Sequence[str], labels: Mapping[str, str] | None) 
 
 
 def _panels(
-    frame: "pd.DataFrame", keys: list[str], entries: list, height: float
+    frame: "pd.DataFrame",
+    keys: list[str],
+    entries: Sequence[Line2D | Patch],
+    height: float,
+    xlabel: str,
+    ylabel: str,
 ) -> tuple[Figure, list[tuple["Axes", "pd.DataFrame"]]]:
     """Make one panel a combination of `keys`, in order of appearance, the legend below all.
 
@@ -341,29 +361,25 @@ def _panels(
     columns = {1: 1, 2: 2, 3: 3, 4: 2}.get(len(parts), 3)
     rows = -(-len(parts) // columns)
     width = COLUMN if columns == 1 else PAGE
-    size = matplotlib.rcParams["legend.fontsize"]
-    per_row, legend = 1, 0.0
-    if entries:
-        widest = max(
-            TextPath((0, 0), e.get_label(), size=size).get_extents().width for e in entries
-        )
-        handle = (
-            1.2 if isinstance(entries[0], Patch) else matplotlib.rcParams["legend.handlelength"]
-        )
-        gaps = 0.8 + matplotlib.rcParams["legend.columnspacing"]
-        per_row = max(1, int(width * 72 / (widest + (handle + gaps) * size)))
-        per_row = min(per_row, len(entries))
-        per_row = -(-len(entries) // -(-len(entries) // per_row))
-        legend = 0.1 + -(-len(entries) // per_row) * 1.5 * size / 72
+    patches = any(isinstance(entry, Patch) for entry in entries)
+    handle = 1.2 if patches else matplotlib.rcParams["legend.handlelength"]
+    per_row, lines = _legend_shape(entries, width, handle)
+    legend = 0.1 + lines * 1.5 * matplotlib.rcParams["legend.fontsize"] / 72 if entries else 0.0
     figure = Figure((width, rows * height + legend), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(parts) :]:
         axes.remove()
     varying = [key for key in keys if len(frame[key].unique()) > 1] or keys[:1]
     panels = []
-    for axes, (values, part) in zip(grid.flat, parts, strict=False):
+    for place, (values, part) in enumerate(parts):
+        axes = grid.flat[place]
         named = dict(zip(keys, values, strict=True))
         axes.set_title(", ".join(f"{named[key]} {key}" for key in varying))
+        if place % columns == 0:
+            axes.set_ylabel(ylabel)
+        if place + columns >= len(parts):
+            axes.set_xlabel(xlabel)
+            axes.tick_params(labelbottom=True)
         panels.append((axes, part))
     if entries:
         figure.legend(
@@ -372,10 +388,15 @@ def _panels(
     return figure, panels
 
 
-def _label_outer(panels: list, xlabel: str, ylabel: str) -> None:
-    for axes, _ in panels:
-        place = axes.get_subplotspec()
-        if place.is_last_row():
-            axes.set_xlabel(xlabel)
-        if place.is_first_col():
-            axes.set_ylabel(ylabel)
+def _legend_shape(
+    entries: Sequence[Line2D | Patch], width: float, handle: float
+) -> tuple[int, int]:
+    """Return how many entries fit side by side in `width` inches, evenly filled, and the lines."""
+    if not entries:
+        return 1, 0
+    size = matplotlib.rcParams["legend.fontsize"]
+    texts = [TextPath((0, 0), str(entry.get_label()), size=size) for entry in entries]
+    widest = max(text.get_extents().width for text in texts)
+    gaps = 0.8 + matplotlib.rcParams["legend.columnspacing"]
+    lines = -(-len(entries) // max(1, int(width * 72 / (widest + (handle + gaps) * size))))
+    return -(-len(entries) // lines), lines

@@ -135,18 +135,17 @@ def results_table(
 
     numbers = kept.set_index(["method", "metric"]).loc[wanted].reset_index()
     rows = {(row["method"], row["metric"]): row for row in numbers.to_dict("records")}
-    best = {
-        metric: max(
-            (mean for m in groups[learned] if not isnan(mean := rows[m, metric]["mean"])),
-            default=None,
-        )
-        for metric in metrics
-    }
+    best = {}
+    for metric in metrics:
+        known = [
+            m for m in (rows[name, metric]["mean"] for name in groups[learned]) if not isnan(m)
+        ]
+        best[metric] = number(max(known)) if known else None
 
     def cell(method: str, metric: str, block: str) -> Cell:
         row = rows[method, metric]
         text = number(row["mean"])
-        bold = block == learned and best[metric] is not None and text == number(best[metric])
+        bold = block == learned and text == best[metric]
         return Cell(text, bold, mark(row))
 
     blocks = tuple(
@@ -279,7 +278,7 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
     \caption{Tiny.}
     \label{tab:tiny}
     \footnotesize
-    \setlength{\tabcolsep}{4pt}
+    \setlength{\tabcolsep}{3pt}
     \begin{tabular}{@{}ll@{}}
     \toprule
      & \multicolumn{1}{c}{nDCG} \\
@@ -322,7 +321,7 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
         f"\\caption{{{escape_latex(caption)}}}",
         f"\\label{{{label}}}",
         r"\footnotesize",
-        r"\setlength{\tabcolsep}{4pt}",
+        r"\setlength{\tabcolsep}{3pt}",
         f"\\begin{{tabular}}{{@{{}}{'l' * width}@{{}}}}",
         r"\toprule",
         " & ".join(["", *heads]) + r" \\",
