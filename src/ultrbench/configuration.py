@@ -6,7 +6,6 @@ answers with the whole schema, so the checks and their wording are ours.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,7 +86,8 @@ def read_config(
     sentences += [
         problem.sentence
         for problem in problems
-        if not problem.missing or problem.path[0] not in NAMED or problem.path[:2] in used
+        if not (problem.missing and problem.path[0] in NAMED and problem.path[1:])
+        or problem.path[:2] in used
     ]
     if sentences:
         sentences = list(dict.fromkeys(sentences))
@@ -366,17 +366,17 @@ def _explained(error: Any, root: Mapping[str, Any]) -> Iterator[Problem]:
                 yield from _explained(inner, root)
     elif "propertyNames" in error.absolute_schema_path:
         yield Problem(
-            (*path, str(value)),
+            (*path, value),
             f"{_where((*path, str(value)))}: {NAME_RULE}.",
         )
     elif rule == "additionalProperties":
         known = schema["properties"]
-        for key in map(str, (key for key in value if key not in known)):
-            elsewhere = {} if path else _nested_keys(root)
+        elsewhere = {} if path else _nested_keys(root)
+        for key in (key for key in value if key not in known):
             hint = _choice(key, known)
             if key in elsewhere:
                 hint = f" Did you mean {elsewhere[key]}, in a file given to --configfile?"
-            where = _where((*path, key))
+            where = _where((*path, str(key)))
             yield Problem((*path, key), f"{where} is not a key of the configuration.{hint}")
     elif rule == "required":
         for key in (key for key in error.validator_value if key not in value):
@@ -425,14 +425,15 @@ def _without(config: Any, paths: Iterable[tuple]) -> dict[str, Any]:
     """
     config = deepcopy(config) if isinstance(config, Mapping) else {}
     for path in paths:
-        keys = path[: next((n for n, step in enumerate(path) if isinstance(step, int)), None)]
-        if not keys:
-            continue
-        holder = reduce(lambda part, key: part.get(key, {}), keys[:-1], config)
-        if len(keys) == 2 and keys[0] in NAMED and keys[1] in holder:
-            holder[keys[1]] = {}
-        else:
-            holder.pop(keys[-1], None)
+        holder = config
+        for depth, key in enumerate(path, start=1):
+            if depth < len(path) and isinstance(holder.get(key), Mapping):
+                holder = holder[key]
+            elif depth == len(path) == 2 and path[0] in NAMED and key in holder:
+                holder[key] = {}
+            else:
+                holder.pop(key, None)
+                break
     return config
 
 
