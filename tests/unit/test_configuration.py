@@ -234,6 +234,11 @@ REFUSALS = [
         "a letter or digit first.",
     ),
     (
+        {"study": {"policies": ["weak\n"]}},
+        "study.policies[0]: a name becomes a folder and takes lower-case letters, digits, - and "
+        "_, a letter or digit first, got the text 'weak\\n'.",
+    ),
+    (
         {"study": {"datasets": ["../x"]}},
         "study.datasets[0]: a name becomes a folder and takes lower-case letters, digits, - and "
         "_, a letter or digit first, got the text '../x'.",
