@@ -1,0 +1,557 @@
+"""The configuration: refusals, defaults, the shipped files, and the schema against README."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import reduce
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
+
+from ultrbench.configuration import (
+    duplicate_keys,
+    final_round,
+    headline_metric,
+    method_log,
+    metric_names,
+    read_config,
+    read_yaml,
+    study_methods,
+)
+from ultrbench.errors import UserError
+
+schema = read_yaml(SCHEMA)
+default = read_yaml(ROOT / "config/config.yaml")
+registry = {
+    name: {"ymax": 4}
+    for name in ["synthetic", "istella-s", "yahoo", "mslr-web30k", "mslr-web10k-slice"]
+}
+
+
+def overlaid(base: dict, over: dict) -> dict:
+    """Merge as Snakemake's --configfile does."""
+    merged = deepcopy(base)
+    for key, value in over.items():
+        inner = merged.get(key)
+        both = isinstance(value, dict) and isinstance(inner, dict)
+        merged[key] = overlaid(inner, value) if both else deepcopy(value)
+    return merged
+
+
+def problems(over: dict, base: dict = default) -> list[str]:
+    """The sentences that refuse the default configuration with something laid over it."""
+    with pytest.raises(UserError) as caught:
+        read_config(overlaid(base, over), schema, registry)
+    first, *sentences = str(caught.value).split("\n- ")
+    plural = "s" if len(sentences) > 1 else ""
+    assert first == f"The configuration has {len(sentences)} problem{plural}:"
+    return sentences
+
+
+def accepted(over: dict) -> dict:
+    return read_config(overlaid(default, over), schema, registry)
+
+
+def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> None:
+    Draft202012Validator.check_schema(schema)
+    for name, part in objects(schema):
+        assert part["additionalProperties"] is False, name
+        for key, value in part["properties"].items():
+            assert value.get("description", "").endswith("."), (name, key)
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "paper.yaml", "slice.yaml"])
+def test_shipped_configs_are_valid(file: str) -> None:
+    path = ROOT / "config" / file
+    config = overlaid(default, read_yaml(path))
+    sound = read_config(config, schema, registry, [ROOT / "config/config.yaml", path])
+    assert read_config(sound, schema, registry) == sound
+    assert len(sound["study"]["seeds"]) >= 5
+
+
+def test_the_paper_grid_has_both_budgets_and_every_method() -> None:
+    sound = accepted(read_yaml(ROOT / "config/paper.yaml"))
+    static, dynamic = sound["settings"]["static"], sound["settings"]["dynamic"]
+    assert static["sessions"] == dynamic["rounds"] * dynamic["sessions"] == 10_000 * 256
+    assert set(static["methods"]) == set(sound["methods"])
+    assert {method["ranker"] for method in sound["methods"].values()} == set(sound["rankers"])
+
+
+def test_default_config_says_what_the_schema_says() -> None:
+    for section in ("policy_queries", "training", "evaluation"):
+        for key, value in default[section].items():
+            assert value == schema["properties"][section]["properties"][key]["default"], key
+    for key in ("list_size", "registry", "downloads"):
+        assert default[key] == schema["properties"][key]["default"]
+
+
+def test_nested_defaults_are_filled_and_types_settled() -> None:
+    config = {key: default[key] for key in schema["required"]}
+    config = overlaid(config, {"settings": {"static": {"sessions": 3e5, "eta": 2}}})
+    before = deepcopy(config)
+    sound = read_config(config, schema, registry)
+    assert config == before
+    assert sound["list_size"] == 10
+    assert sound["policy_queries"] == {"mode": "disjoint", "pool": 0.3}
+    assert sound["policies"]["weak"] == {"kind": "ranking_svm", "share": 0.01, "cost": 200}
+    assert sound["estimators"]["dla"] == {
+        "kind": "dla",
+        "folds": 2,
+        "trees": 50,
+        "leaves": 15,
+        "learning_rate": 0.1,
+        "tolerance": 0.005,
+        "max_iterations": 50,
+    }
+    static = sound["settings"]["static"]
+    assert static["examination"] == [0.68, 0.61, 0.48, 0.34, 0.28, 0.2, 0.11, 0.1, 0.08, 0.06]
+    assert [type(static[key]) for key in ("sessions", "rounds", "eta", "eps")] == [
+        int,
+        int,
+        float,
+        float,
+    ]
+    assert sound["methods"]["naive"]["lists"] == "all"
+    assert sound["methods"]["labeled"] == {"target": "grades", "ranker": "softmax"}
+    assert sound["training"]["min_data_in_leaf"] == 20
+    assert sound["evaluation"]["resamples"] == 100_000
+
+
+def test_defaults_are_not_shared_between_readings() -> None:
+    accepted({})["settings"]["static"]["examination"].append(1)
+    assert len(accepted({})["settings"]["static"]["examination"]) == 10
+
+
+def test_derived_values() -> None:
+    sound = accepted({"evaluation": {"cutoffs": [3, 5]}})
+    assert study_methods(sound, "dynamic") == ["naive", "oracle", "dla", "naive_aa", "labeled"]
+    assert [method_log(sound, m) for m in ("dla", "randomization", "naive_aa", "labeled")] == [
+        "initial",
+        "randomized",
+        "replica",
+        "initial",
+    ]
+    assert [final_round(sound, "dynamic", m) for m in ("dla", "labeled")] == [3 - 1, 0]
+    assert final_round(sound, "static", "dla") == 0
+    assert headline_metric(sound) == "nDCG@5"
+    assert headline_metric(accepted({})) == "nDCG@10"
+    assert metric_names(sound) == ["nDCG@3", "nDCG@5", "ERR@3", "ERR@5"]
+
+
+def own_log(**keys: object) -> dict:
+    """A study of one setting with a click log of one's own."""
+    own = {"click_log": "/nowhere", "methods": ["naive", "labeled"]} | keys
+    return {"study": {"settings": ["own"]}, "settings": {"own": own}}
+
+
+REFUSALS = [
+    # unknown keys, with a suggestion
+    (
+        {"settings": {"static": {"sesions": 5}}},
+        "settings.static.sesions is not a key of the configuration. Did you mean sessions?",
+    ),
+    (
+        {"seeds": [1, 2]},
+        "seeds is not a key of the configuration. "
+        "Did you mean study.seeds, in a file given to --configfile?",
+    ),
+    (
+        {"rankers": {"softmax": {"zzz": 1}}},
+        "rankers.softmax.zzz is not a key of the configuration. There is: objective.",
+    ),
+    (
+        {"policies": {"weak": {"trees": 5}}},
+        "policies.weak.trees is not a key of the configuration. There is: kind, share, cost.",
+    ),
+    # wrong types
+    (
+        {"settings": {"static": {"eta": "abc"}}},
+        "settings.static.eta: a number from 0 to 100 is wanted, got the text 'abc'.",
+    ),
+    (
+        {"settings": {"static": {"eta": "1e-3"}}},
+        "settings.static.eta: a number from 0 to 100 is wanted, got the text '1e-3'. Write a "
+        "number without quotes, a power of ten as 1.0e-3 or 2.5e+6, and a list of numbers into a "
+        "file for --configfile, as --config passes them as text.",
+    ),
+    (
+        {"study": {"seeds": "[1,2]"}},
+        "study.seeds: a list, each item a whole number from 0 to 2147483647 is wanted, got the "
+        "text '[1,2]'. --config passes a list or mapping as text: write it into a file and give "
+        "that to --configfile.",
+    ),
+    ({"list_size": True}, "list_size: a whole number from 1 to 63 is wanted, got true."),
+    ({"list_size": 2.5}, "list_size: a whole number from 1 to 63 is wanted, got 2.5."),
+    ({"training": None}, "training: a mapping is wanted, got nothing."),
+    ({"policies": {"weak": [1]}}, "policies.weak: a mapping is wanted, got a list."),
+    (
+        {"settings": {"static": {"eta": float("nan")}}},
+        "settings.static.eta: a number from 0 to 100 is wanted, got nan.",
+    ),
+    # ranges and choices
+    ({"list_size": 64}, "list_size: a whole number from 1 to 63 is wanted, got 64."),
+    (
+        {"settings": {"static": {"eps": 1}}},
+        "settings.static.eps: a number of at least 0 and below 1 is wanted, got 1.",
+    ),
+    (
+        {"settings": {"static": {"examination": [0.5, 0]}}},
+        "settings.static.examination[1]: a number above 0 and up to 1 is wanted, got 0.",
+    ),
+    (
+        {"study": {"seeds": [1, -1]}},
+        "study.seeds[1]: a whole number from 0 to 2147483647 is wanted, got -1.",
+    ),
+    ({"study": {"seeds": [3, 1, 3]}}, "study.seeds lists 3 twice; name each once."),
+    (
+        {"evaluation": {"candidates": []}},
+        "evaluation.candidates is empty: a list, each item truncated or full is wanted.",
+    ),
+    ({"downloads": ""}, "downloads is empty: a text is wanted."),
+    (
+        {"settings": {"static": {"empty_sessions": "dropp"}}},
+        "settings.static.empty_sessions: keep, drop or resample is wanted, got the text 'dropp'. "
+        "Did you mean drop?",
+    ),
+    (
+        {"policies": {"weak": {"kind": "rankingsvm"}}},
+        "policies.weak.kind: random, ranking_svm or lambdamart is wanted, got the text "
+        "'rankingsvm'. Did you mean ranking_svm?",
+    ),
+    # names
+    (
+        {"policies": {"Weak 2": {"kind": "random"}}},
+        "policies.Weak 2: a name becomes a folder and takes lower-case letters, digits, - and _, "
+        "a letter or digit first.",
+    ),
+    (
+        {"rankers": {False: {"objective": "softmax"}}},
+        "rankers.False: a name becomes a folder and takes lower-case letters, digits, - and _, "
+        "a letter or digit first.",
+    ),
+    (
+        {"study": {"policies": ["weak\n"]}},
+        "study.policies[0]: a name becomes a folder and takes lower-case letters, digits, - and "
+        "_, a letter or digit first, got the text 'weak\\n'.",
+    ),
+    (
+        {"study": {"datasets": ["../x"]}},
+        "study.datasets[0]: a name becomes a folder and takes lower-case letters, digits, - and "
+        "_, a letter or digit first, got the text '../x'.",
+    ),
+    (
+        {"estimators": {"truth": {"kind": "oracle"}}},
+        "estimators.truth: the name is kept for training.validation_theta; take another.",
+    ),
+    # names that nothing bears
+    (
+        {"study": {"datasets": ["synthetc"]}},
+        "study.datasets: no data set synthetc is defined. Did you mean synthetic?",
+    ),
+    (
+        {"study": {"policies": ["perfect"]}},
+        "study.policies: no policy perfect is defined. There is: random, weak, strong.",
+    ),
+    (
+        {"study": {"settings": ["static", "dynamics"]}},
+        "study.settings: no setting dynamics is defined. Did you mean dynamic?",
+    ),
+    (
+        {"settings": {"static": {"methods": ["naive", "orcle"]}}},
+        "settings.static.methods: no method orcle is defined. Did you mean oracle?",
+    ),
+    (
+        {"methods": {"naive": {"estimator": "nave"}}},
+        "methods.naive.estimator: no estimator nave is defined. Did you mean naive?",
+    ),
+    (
+        {"methods": {"labeled": {"ranker": "hinge"}}},
+        "methods.labeled.ranker: no ranker hinge is defined. There is: softmax, pairwise.",
+    ),
+    (
+        {"training": {"validation_theta": "true"}},
+        "training.validation_theta: no estimator true is defined. "
+        "There is: naive, oracle, ctr, randomization, dla.",
+    ),
+    # what is missing
+    (
+        {"policies": {"weak2": {}}, "study": {"policies": ["weak2"]}},
+        "policies.weak2.kind is missing: random, ranking_svm or lambdamart is wanted.",
+    ),
+    (
+        {"policies": {"weak2": {"kind": "ranking_svm"}}, "study": {"policies": ["weak2"]}},
+        "policies.weak2.share is missing: a number above 0 and up to 1 is wanted.",
+    ),
+    (
+        {"settings": {"own": {"methods": ["naive"]}}, "study": {"settings": ["own"]}},
+        "settings.own needs sessions or click_log.",
+    ),
+    (
+        {"methods": {"new": {}}, "settings": {"static": {"methods": ["naive", "new"]}}},
+        "methods.new needs estimator or target.",
+    ),
+    # combinations
+    (
+        {"settings": {"static": {"click_log": "mine"}}},
+        "settings.static has sessions and click_log, which exclude each other. A file laid over "
+        "another takes no key away: give the new definition a name of its own.",
+    ),
+    (
+        {"methods": {"naive": {"target": "grades"}}},
+        "methods.naive has estimator and target, which exclude each other. A file laid over "
+        "another takes no key away: give the new definition a name of its own.",
+    ),
+    (
+        {"study": {"reference": "ctr"}},
+        "study.reference: ctr is not in settings.dynamic.methods, where the others are tested "
+        "against it; add it there or choose another reference.",
+    ),
+    (
+        {"policy_queries": {"pool": 0.2}},
+        "policies.strong.share: at most policy_queries.pool (0.2) is wanted while "
+        "policy_queries.mode is disjoint, got 0.3.",
+    ),
+    (
+        {"methods": {"dla": {"estimator": "randomization"}}},
+        "methods.dla.log: randomized is wanted, got initial: the estimator randomization is of "
+        "kind randomization and needs shuffled lists.",
+    ),
+    (
+        {"methods": {"naive_aa": {"lists": "randomized"}}},
+        "methods.naive_aa.lists: randomized needs `log: randomized`, as there are no shuffled "
+        "lists in the replica log.",
+    ),
+    (
+        {"training": {"validation": ["fixed", "grades"]}},
+        "training.validation: fixed stands alone, as it keeps all trees; got fixed, grades.",
+    ),
+    (
+        {"training": {"validation_theta": "randomization"}},
+        "training.validation_theta: randomization is of kind randomization and needs shuffled "
+        "lists, which the validation clicks do not have; take truth or another estimator.",
+    ),
+    (
+        {"list_size": 5},
+        "evaluation.cutoffs: at most list_size (5) is wanted for the truncated candidates, got 10.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("over", "sentence"), REFUSALS, ids=[s[:50] for _, s in REFUSALS])
+def test_refusals_are_one_sentence_each(over: dict, sentence: str) -> None:
+    assert problems(over) == [sentence]
+
+
+def test_all_mistakes_are_listed_at_once() -> None:
+    listed = problems(
+        {
+            "study": {"seeds": [1, 1], "policies": ["wek"]},
+            "settings": {"static": {"eta": -1, "sesions": 5}},
+            "training": {"trees": 0, "validation": ["fixed", "clicks"]},
+            "list_size": 7,
+        }
+    )
+    starts = [
+        "study.seeds",
+        "study.policies",
+        "settings.static.eta",
+        "settings.static.sesions",
+        "training.trees",
+        "training.validation",
+        "evaluation.cutoffs",
+    ]
+    assert sorted(s.split(" ")[0].rstrip(":") for s in listed) == sorted(starts)
+
+
+@pytest.mark.parametrize("section", ["study", "policies", "settings", "methods", "estimators"])
+def test_one_broken_section_gives_no_second_complaint(section: str) -> None:
+    assert problems({section: 3}) == [f"{section}: a mapping is wanted, got 3."]
+    without = {key: value for key, value in default.items() if key != section}
+    assert problems({}, without) == [f"{section} is missing: a mapping is wanted."]
+
+
+def test_a_broken_definition_is_not_called_undefined() -> None:
+    assert problems({"methods": {"naive": 3}}) == ["methods.naive: a mapping is wanted, got 3."]
+    assert len(problems({"settings": {"static": {"sessions": "many"}}})) == 1
+
+
+@pytest.mark.parametrize("config", [None, [], "text", 3])
+def test_a_config_that_is_no_mapping_is_refused(config: object) -> None:
+    with pytest.raises(UserError, match=r"the configuration: a mapping is wanted"):
+        read_config(config, schema)
+
+
+def test_unused_definitions_may_be_incomplete_but_not_wrong() -> None:
+    over = {"policies": {"later": {}}, "settings": {"later": {"methods": ["naive"]}}}
+    over |= {"methods": {"later": {"ranker": "softmax"}}, "rankers": {"later": {}}}
+    accepted(over)
+    accepted({"policies": {"later": {"kind": "lambdamart"}}})
+    assert len(problems({"policies": {"later": {"kind": "lambdamart", "share": 2}}})) == 1
+    assert len(problems(overlaid(over, {"study": {"policies": ["later"]}}))) == 1
+
+
+def test_a_share_beyond_the_pool_is_fine_when_queries_are_shared() -> None:
+    accepted({"policy_queries": {"mode": "shared", "pool": 0.2}})
+
+
+def test_cutoffs_beyond_the_list_are_fine_on_full_candidates() -> None:
+    accepted({"list_size": 5, "evaluation": {"candidates": ["full"]}})
+
+
+def test_a_click_log_needs_its_files(tmp_path: Path) -> None:
+    over = own_log(click_log=str(tmp_path))
+    over["training"] = {"validation": ["grades"]}
+    wanted = ["train.lists.parquet", "train.clicks.parquet"]
+    tail = f"not found in {tmp_path}; config/README.md says what each file holds and when it is"
+    assert problems(over) == [
+        f"settings.own.click_log: {', '.join(wanted)} {tail} needed.",
+    ]
+    for file in wanted:
+        (tmp_path / file).touch()
+    accepted(over)
+
+    over["settings"]["own"]["methods"] = ["naive", "oracle"]
+    assert problems(over) == [f"settings.own.click_log: truth.csv {tail} needed."]
+    over["training"] = {"validation": ["clicks"], "validation_theta": "naive"}
+    over["settings"]["own"]["methods"] = ["naive"]
+    assert problems(over) == [
+        f"settings.own.click_log: vali.lists.parquet, vali.clicks.parquet {tail} needed."
+    ]
+
+
+def test_a_click_log_rules_out_what_only_a_simulation_has(tmp_path: Path) -> None:
+    for file in ("train.lists", "train.clicks"):
+        (tmp_path / f"{file}.parquet").touch()
+    methods = ["naive", "naive_aa", "labeled", "examined_skyline"]
+    over = own_log(click_log=str(tmp_path), methods=methods, rounds=2, eps=0.2, eta=1)
+    over["study"]["datasets"] = ["synthetic", "yahoo"]
+    over["training"] = {"validation": ["grades"]}
+    assert problems(over) == [
+        "settings.own.rounds: a click_log has 1 round, got 2.",
+        "settings.own.eps: without effect, as click_log replaces the simulation; leave it out.",
+        "settings.own.methods: naive_aa wants a second draw, and a click_log is one.",
+        "settings.own.methods: examined_skyline has a target that only a simulation knows.",
+        "settings.own.click_log: it belongs to one data set, and study.datasets has synthetic, "
+        "yahoo; run them apart.",
+    ]
+
+
+def test_keys_that_stand_twice_are_named_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("settings:\n  static: {eta: 1, eta: 2}\n\n  dynamic: {}\nsettings: {}\n")
+    listed = [
+        f"{path}:5: the key settings stands twice, first in line 1; keep one of them.",
+        f"{path}:2: the key eta stands twice, first in line 2; keep one of them.",
+    ]
+    assert duplicate_keys(path) == listed
+    with pytest.raises(UserError) as caught:
+        read_config(default, schema, registry, [path])
+    assert str(caught.value).split("\n- ")[1:] == listed
+    with pytest.raises(UserError, match=r"mine.yaml:5"):
+        read_yaml(path)
+
+
+def test_what_is_not_yaml_is_named_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("study:\n  seeds: [1\nlist_size: 3\n")
+    assert duplicate_keys(path)[0].startswith(f"{path}:3: this is not YAML: ")
+    path.write_bytes(b"a: \xff")
+    assert len(duplicate_keys(path)) == 1
+    path.write_text("a: &x [*x, *x]\nb: *x\n")
+    assert duplicate_keys(path) == []
+    path.write_text("")
+    assert duplicate_keys(path) == []
+    assert duplicate_keys(tmp_path / "none.yaml") == [
+        f"{tmp_path / 'none.yaml'} cannot be read: No such file or directory."
+    ]
+
+
+def test_reading_is_fast() -> None:
+    def once() -> float:
+        start = perf_counter()
+        read_config(default, schema, registry, [ROOT / "config/config.yaml"])
+        return perf_counter() - start
+
+    once()
+    assert min(once() for _ in range(5)) < 0.05
+
+
+def test_readme_and_schema_are_in_step() -> None:
+    blocks = {match[2]: match[0] for match in BLOCK.finditer(README.read_text(encoding="utf-8"))}
+    assert list(blocks) == list(tables()), "a table is missing in config/README.md or too many"
+    for name, text in tables().items():
+        assert f"<!-- keys: {name} -->\n{text}<!-- end -->" == blocks[name], (
+            "run `python tests/unit/key_tables.py`"
+        )
+
+
+def test_the_tables_show_every_key_and_default() -> None:
+    for name, part in objects(schema):
+        text = table(part)
+        for key, value in part["properties"].items():
+            (row,) = [line for line in text.splitlines() if line.startswith(f"| `{key}` |")]
+            assert row.count("|") == 5, (name, key)
+            changed = deepcopy(part)
+            changed["properties"][key]["default"] = "changed"
+            assert table(changed) != text
+            del changed["properties"][key]
+            assert table(changed) != text
+            assert value.get("default", {}) == {} or "`" in row.split("|")[3], (name, key)
+
+
+def places(value: object, path: tuple = ()) -> Iterator[tuple]:
+    """Every path into nested mappings and lists."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+names = st.sampled_from(sorted({str(key) for path in places(default) for key in path}))
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | names
+) | st.sampled_from([10**400, -1, 0, 1, float("inf"), "1e-3", "[1]"])
+keys = names | st.text(max_size=4) | st.none() | st.booleans() | st.integers()
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=6,
+)
+mutations = st.lists(
+    st.tuples(
+        st.sampled_from(list(places(default))),
+        st.sampled_from(["set", "remove", "add"]),
+        keys,
+        values,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutations)
+def test_a_mutated_config_is_read_or_refused_in_sentences(steps: list) -> None:
+    config = deepcopy(default)
+    for path, action, key, value in steps:
+        try:
+            holder = reduce(lambda part, step: part[step], path[:-1], config)
+            if action == "set" and path:
+                holder[path[-1]] = value
+            elif action == "remove" and path:
+                del holder[path[-1]]
+            else:
+                target = holder[path[-1]] if path else config
+                target[key] = value
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier mutation took the place away
+    try:
+        sound = read_config(config, schema, registry)
+    except UserError as error:
+        assert all(line.endswith((".", "?")) for line in str(error).split("\n- ")[1:])
+    else:
+        assert read_config(sound, schema, registry) == sound
