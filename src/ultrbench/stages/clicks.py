@@ -110,8 +110,7 @@ def simulate_clicks(
     log: str,
     round_: int,
     seed: int,
-    model: Path | None = None,
-    report: Path | None = None,
+    ranker: tuple[Path, Path] | None = None,
 ) -> None:
     """Simulate one logging round on the training and validation queries.
 
@@ -129,9 +128,9 @@ def simulate_clicks(
         Logging round, from 0.
     seed : int
         Replicate seed.
-    model, report : pathlib.Path, optional
-        The ranker of the round before, which displays this round; the initial policy otherwise.
-        It uses the trees of its first validation.
+    ranker : pair of pathlib.Path, optional
+        Model text and report of the ranker of the round before, which displays this round with
+        the trees of its first validation; the initial policy otherwise.
     """
     ymax = read_json(dataset / "dataset.json")["ymax"]
     arrays = read_arrays(candidates)
@@ -140,7 +139,8 @@ def simulate_clicks(
         split = read_split(dataset, name)
         queries, documents = arrays[f"{name}_queries"], arrays[f"{name}_documents"]
         scores = arrays[f"{name}_scores"]
-        if model is not None and report is not None:
+        if ranker:
+            model, report = ranker
             trees = next(iter(read_json(report)["trees"].values()))
             real = documents >= 0
             scores = np.full(documents.shape, np.nan)

@@ -1,0 +1,31 @@
+rule train_policy:
+    input:
+        dataset=dataset_files,
+        code=code("stages.policies"),
+    output:
+        candidates=per_seed(CANDIDATES),
+        report=per_seed(CANDIDATES.replace(".npz", ".json")),
+    log:
+        "results/logs/policies/{dataset}/{policy}.log",
+    benchmark:
+        "results/benchmarks/policies/{dataset}/{policy}.tsv"
+    params:
+        policy=lambda wildcards: config["policies"][wildcards.policy],
+        policy_queries=config["policy_queries"],
+        list_size=config["list_size"],
+        seeds=SEEDS,
+    threads: 1
+    resources:
+        mem_mb=2000,
+    script:
+        "../scripts/train_policy.py"
+
+
+rule policies:
+    input:
+        expand(
+            CANDIDATES,
+            dataset=STUDY["datasets"],
+            policy=STUDY["policies"],
+            seed=SEEDS,
+        ),

@@ -1,0 +1,80 @@
+def theta_files(wildcards):
+    return [
+        path.format(**wildcards, seed=seed)
+        for path in theta_path(wildcards.setting, wildcards.method, int(wildcards.round))
+        for seed in SEEDS
+    ]
+
+
+def validation_theta(wildcards):
+    """One theta weights the validation clicks of all methods; by default the simulator's own."""
+    estimator = config["training"]["validation_theta"]
+    if estimator == "truth" or "clicks" not in config["training"]["validation"]:
+        return []
+    track = track_of(wildcards.method, int(wildcards.round))
+    return [
+        f"{THETA}.csv".format(**wildcards, track=track, seed=seed, estimator=estimator)
+        for seed in SEEDS
+    ]
+
+
+rule train_ranker:
+    input:
+        dataset=dataset_files,
+        candidates=per_seed(CANDIDATES),
+        truth=lambda wildcards: history(wildcards, wildcards.method, ["truth.csv"]),
+        log=lambda wildcards: history(wildcards, wildcards.method, LOG_FILES),
+        theta=theta_files,
+        validation_theta=validation_theta,
+        code=code("stages.ranking"),
+    output:
+        model=per_seed(f"{RANKER}/ranker.txt"),
+        report=per_seed(f"{RANKER}/ranker.json"),
+        scores=per_seed(f"{RANKER}/test_scores.npz"),
+    log:
+        "results/logs/ranking/{dataset}/{policy}/{setting}/{method}.{round}.log",
+    benchmark:
+        "results/benchmarks/ranking/{dataset}/{policy}/{setting}/{method}.{round}.tsv"
+    params:
+        method=lambda wildcards: {
+            "target": "clicks",
+            "lists": "all",
+            **{
+                key: value
+                for key, value in config["methods"][wildcards.method].items()
+                if key in ("target", "lists")
+            },
+        },
+        objective=lambda wildcards: config["rankers"][
+            config["methods"][wildcards.method]["ranker"]
+        ]["objective"],
+        training={
+            key: value
+            for key, value in config["training"].items()
+            if key != "validation_theta"
+        },
+        eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
+        cutoff=int(configuration.headline_metric(config).split("@")[1]),
+        seeds=SEEDS,
+    threads: 1
+    resources:
+        mem_mb=2000,
+    script:
+        "../scripts/train_ranker.py"
+
+
+rule ranking:
+    input:
+        [
+            expand(
+                f"{RANKER}/ranker.txt",
+                dataset=STUDY["datasets"],
+                policy=STUDY["policies"],
+                setting=setting,
+                seed=SEEDS,
+                method=method,
+                round=last,
+            )
+            for setting in STUDY["settings"]
+            for method, last in final_rounds(setting)
+        ],

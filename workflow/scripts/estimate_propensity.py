@@ -1,0 +1,17 @@
+from ultrbench.stages.job import job, replicates
+
+with job(snakemake):
+    from pathlib import Path
+
+    from ultrbench.stages.propensity import estimate_propensity
+
+    for seed, part in replicates(snakemake):
+        estimate_propensity(
+            Path(snakemake.input.dataset[0]).parent,
+            [truth.parent for truth in part(snakemake.input.truth)],
+            *part(snakemake.output.table),
+            *part(snakemake.output.report),
+            name=snakemake.wildcards.estimator,
+            estimator=snakemake.params.estimator,
+            seed=seed,
+        )
