@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
 
-from ultrbench.configuration import (
-    read_config,
-)
+from ultrbench.configuration import read_config
 from ultrbench.errors import UserError
 from ultrbench.study import (
     final_round,
