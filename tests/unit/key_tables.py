@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ultrbench.configuration import allowed, read_yaml
+from ultrbench.configuration_problems import allowed
 from ultrbench.files import write_text
+from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"

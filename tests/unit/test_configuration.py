@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
 
-from ultrbench.configuration import (
-    duplicate_keys,
+from ultrbench.configuration import read_config
+from ultrbench.errors import UserError
+from ultrbench.study import (
     final_round,
     headline_metric,
     method_log,
     metric_names,
-    read_config,
-    read_yaml,
     study_methods,
 )
-from ultrbench.errors import UserError
+from ultrbench.yaml_files import duplicate_keys, read_yaml
 
 schema = read_yaml(SCHEMA)
 default = read_yaml(ROOT / "config/config.yaml")
@@ -151,8 +150,8 @@ def own_log(**keys: object) -> dict:
 REFUSALS = [
     # unknown keys, with a suggestion
     (
-        {"settings": {"static": {"sesions": 5}}},
-        "settings.static.sesions is not a key of the configuration. Did you mean sessions?",
+        {"settings": {"static": {"session": 5}}},
+        "settings.static.session is not a key of the configuration. Did you mean sessions?",
     ),
     (
         {"seeds": [1, 2]},
@@ -350,7 +349,7 @@ def test_all_mistakes_are_listed_at_once() -> None:
     listed = problems(
         {
             "study": {"seeds": [1, 1], "policies": ["wek"]},
-            "settings": {"static": {"eta": -1, "sesions": 5}},
+            "settings": {"static": {"eta": -1, "session": 5}},
             "training": {"trees": 0, "validation": ["fixed", "clicks"]},
             "list_size": 7,
         }
@@ -359,7 +358,7 @@ def test_all_mistakes_are_listed_at_once() -> None:
         "study.seeds",
         "study.policies",
         "settings.static.eta",
-        "settings.static.sesions",
+        "settings.static.session",
         "training.trees",
         "training.validation",
         "evaluation.cutoffs",
