@@ -44,28 +44,114 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a UTF-8 text file atomically."""
+    """Write a UTF-8 text file atomically.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `replacing`.
+    text : str
+        Content, written as it is: line ends are not translated.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "new folder" / "a.txt"
+    >>> write_text(target, "whole")
+    >>> target.read_bytes()
+    b'whole'
+    """
     with replacing(path) as half:
-        half.write_text(text, encoding="utf-8")
+        half.write_text(text, encoding="utf-8", newline="")
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write JSON atomically, keys in the order given; NaN and infinities are refused."""
+    """Write JSON atomically, keys in the order given.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `replacing`.
+    value : object
+        What JSON can hold.
+
+    Raises
+    ------
+    ValueError
+        When there is a NaN or an infinity in it: JSON has none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.json"
+    >>> write_json(target, {"b": 1, "a": [0.1]})
+    >>> read_json(target)
+    {'b': 1, 'a': [0.1]}
+    """
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Read a JSON file."""
+    """Read a JSON file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.json"
+    >>> write_json(target, None)
+    >>> read_json(target) is None
+    True
+    """
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays to one ``.npz`` file atomically; equal arrays give equal bytes."""
+    """Write named arrays to one ``.npz`` file atomically; equal arrays give equal bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `replacing`; its suffix is ``.npz``.
+    arrays : mapping of str to numpy.ndarray
+        By name.
+
+    Raises
+    ------
+    ValueError
+        When an array holds Python objects, which only a pickle could hold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.npz"
+    >>> write_arrays(target, {"theta": np.ones(2)})
+    >>> read_arrays(target)
+    {'theta': array([1., 1.])}
+    """
     with replacing(path) as half:
         np.savez(half, allow_pickle=False, **arrays)
 
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read the named arrays of an ``.npz`` file; pickled content is refused."""
+    """Read the named arrays of an ``.npz`` file.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        In the order in which they were written.
+
+    Raises
+    ------
+    ValueError
+        When the file holds a pickle.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.npz"
+    >>> write_arrays(target, {"b": np.array(["x"]), "a": np.arange(2)})
+    >>> list(read_arrays(target))
+    ['b', 'a']
+    """
     with np.load(path, allow_pickle=False) as archive:
         return dict(archive)

@@ -25,6 +25,13 @@ class Split:
         int64 ``[queries + 1]``; query ``q`` has the rows ``query_ptr[q]:query_ptr[q + 1]``.
     query_ids : numpy.ndarray
         text ``[queries]``, as named in the source.
+
+    Examples
+    --------
+    >>> ptr, ids = np.array([0, 2, 3]), np.array(["7", "9"])
+    >>> split = Split(np.zeros((3, 1)), np.array([0, 1, 2]), ptr, ids)
+    >>> split.lengths.tolist(), split.query_of_row.tolist()
+    ([2, 1], [0, 0, 1])
     """
 
     features: np.ndarray
@@ -44,12 +51,38 @@ class Split:
 
 
 def split_files(folder: str | Path, name: str) -> tuple[Path, Path]:
-    """The two files of split `name` below `folder`: features (``.npy``) and lists (``.npz``)."""
+    """Return the two files of a split: features (``.npy``) and lists (``.npz``).
+
+    Examples
+    --------
+    >>> [file.name for file in split_files("data", "vali")]
+    ['vali.features.npy', 'vali.lists.npz']
+    """
     return Path(folder) / f"{name}.features.npy", Path(folder) / f"{name}.lists.npz"
 
 
 def write_split(split: Split, folder: str | Path, name: str) -> None:
-    """Write a split to the two files of `split_files`, atomically."""
+    """Write a split to the two files of `split_files`, each atomically.
+
+    Parameters
+    ----------
+    split : Split
+        Written in the types that `Split` documents.
+    folder : path-like
+        Folder of the data set.
+    name : {"train", "vali", "test"}
+        Which split it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> write_split(
+    ...     Split(np.eye(2), np.array([0, 4]), np.array([0, 2]), np.array(["q1"])), folder, "test"
+    ... )
+    >>> read_split(folder, "test").grades.tolist()
+    [0, 4]
+    """
     features, lists = split_files(folder, name)
     with replacing(features) as half:
         np.save(half, np.ascontiguousarray(split.features, dtype=np.float32), allow_pickle=False)
@@ -64,7 +97,18 @@ def write_split(split: Split, folder: str | Path, name: str) -> None:
 
 
 def read_split(folder: str | Path, name: str) -> Split:
-    """Read a split; the features stay on disk and are read where they are used."""
+    """Read a split; the features stay on disk and are read where they are used.
+
+    Parameters
+    ----------
+    folder, name
+        As in `write_split`, whose example reads a split back.
+
+    Returns
+    -------
+    Split
+        Its features are a read-only memory map.
+    """
     features, lists = split_files(folder, name)
     arrays = read_arrays(lists)
     return Split(features=np.load(features, mmap_mode="r", allow_pickle=False), **arrays)

@@ -109,7 +109,8 @@ def draw_masks(
     sessions : numpy.ndarray
         int64 ``[lists]``, sessions of each list.
     probability : numpy.ndarray
-        float64 ``[lists, positions]``, P(click) by list and position; 0 where nothing is shown.
+        float64 ``[lists, positions]``, P(click) by list and position; 0 where nothing is shown; at
+        most 63 positions.
     rng : numpy.random.Generator
         Source of randomness.
 

@@ -62,6 +62,26 @@ class ClickLog:
         without a click.
     count : numpy.ndarray
         int64 ``[groups]``, sessions in the group.
+
+    Examples
+    --------
+    Two lists; the first was shown 8 times, 5 times with a click at position 2 alone.
+
+    >>> log = ClickLog(
+    ...     documents=np.array([[4, 2], [7, -1]]),
+    ...     queries=np.array([0, 1]),
+    ...     scores=np.array([[0.9, 0.1], [0.3, np.nan]]),
+    ...     rounds=np.zeros(2, np.uint8),
+    ...     randomized=np.zeros(2, bool),
+    ...     contexts=np.zeros(2, np.uint8),
+    ...     click_list=np.array([0, 0, 1]),
+    ...     mask=np.array([0b00, 0b10, 0b01], np.uint64),
+    ...     count=np.array([3, 5, 1]),
+    ... )
+    >>> log.clicks.tolist(), log.sessions.tolist()
+    ([[0, 5], [1, 0]], [8, 1])
+    >>> log.select(log.queries == 1).clicks.tolist()
+    [[1, 0]]
     """
 
     documents: np.ndarray
@@ -105,7 +125,10 @@ class ClickLog:
         return replace(self, click_list=click_list, mask=mask, count=count)
 
     def select(self, lists: np.ndarray) -> "ClickLog":
-        """Return the log of the displayed lists where the bool array `lists` is true."""
+        """Return the log of the displayed lists where the bool array `lists` is true.
+
+        Lists keep their order and the arrays their width.
+        """
         index = np.cumsum(lists) - 1
         kept = lists[self.click_list]
         return ClickLog(
@@ -122,7 +145,23 @@ class ClickLog:
 
 
 def concatenate(logs: list[ClickLog]) -> ClickLog:
-    """Return one log of all lists of `logs` (the rounds of a dynamic log), in their order."""
+    """Return one log of all lists of some logs, in their order: the rounds of a dynamic log.
+
+    Parameters
+    ----------
+    logs : list of ClickLog
+        At least one; shorter lists are padded to the width of the widest log.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[4]]), np.array([0]), np.array([[0.9]]), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([1], np.uint64), np.array([3]),
+    ... )
+    >>> concatenate([log, log]).clicks.tolist()
+    [[3], [3]]
+    """
     width = max(log.positions for log in logs)
     starts = np.cumsum([0] + [len(log.queries) for log in logs])
 
@@ -142,7 +181,9 @@ def concatenate(logs: list[ClickLog]) -> ClickLog:
         joined("rounds"),
         joined("randomized"),
         joined("contexts"),
-        np.concatenate([log.click_list + start for log, start in zip(logs, starts, strict=False)]),
+        np.concatenate(
+            [log.click_list + start for log, start in zip(logs, starts[:-1], strict=True)]
+        ),
         joined("mask"),
         joined("count"),
     )
@@ -155,7 +196,30 @@ def _write_table(path: str | Path, columns: dict[str, np.ndarray], types: dict) 
 
 
 def write_log(log: ClickLog, lists_path: str | Path, clicks_path: str | Path) -> None:
-    """Write a log as the documented pair of tables ``lists.parquet`` and ``clicks.parquet``."""
+    """Write a log as the documented pair of tables; equal logs give equal bytes.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Every list shows at least one document.
+    lists_path : path-like
+        Parquet file to write, a row for each displayed document: `LIST_COLUMNS`.
+    clicks_path : path-like
+        Parquet file to write, a row for each group of equal sessions: `CLICK_COLUMNS`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> log = ClickLog(
+    ...     np.array([[4, 2]]), np.array([0]), np.array([[0.9, 0.1]]), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([2], np.uint64), np.array([3]),
+    ... )
+    >>> files = log_files(Path(tempfile.mkdtemp()), "train")
+    >>> write_log(log, *files)
+    >>> read_log(*files).clicks.tolist()
+    [[0, 3]]
+    """
     row, column = np.nonzero(log.shown)
     _write_table(
         lists_path,
@@ -179,7 +243,16 @@ def write_log(log: ClickLog, lists_path: str | Path, clicks_path: str | Path) ->
 
 
 def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
-    """Read a log that `write_log` wrote (a log of one's own passes `check_log` first)."""
+    """Read a log that `write_log` wrote, whose example reads it back.
+
+    A log of one's own has been checked and written anew by
+    `ultrbench.simulation.external.read_external_log` before.
+
+    Parameters
+    ----------
+    lists_path, clicks_path
+        As in `write_log`.
+    """
     lists = {k: v.to_numpy() for k, v in zip(LIST_COLUMNS, pq.read_table(lists_path), strict=True)}
     clicks = pq.read_table(clicks_path)
     starts = np.flatnonzero(lists["position"] == 1)
@@ -205,10 +278,29 @@ def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
 
 
 def log_files(folder: Path, split: str) -> tuple[Path, Path]:
-    """The two files of a split's click log: displayed lists and clicks."""
+    """Return the two files of a split's click log: displayed lists and clicks.
+
+    Examples
+    --------
+    >>> [file.name for file in log_files(Path("round0"), "train")]
+    ['train.lists.parquet', 'train.clicks.parquet']
+    """
     return folder / f"{split}.lists.parquet", folder / f"{split}.clicks.parquet"
 
 
 def read_rounds(folders: Sequence[Path], split: str) -> ClickLog:
-    """Return the click log of a split over several logging rounds, a folder each."""
+    """Return the click log of a split over several logging rounds.
+
+    Parameters
+    ----------
+    folders : sequence of pathlib.Path
+        A folder a round, with the files of `log_files`.
+    split : {"train", "vali"}
+        Which split.
+
+    Returns
+    -------
+    ClickLog
+        As `concatenate` joins them.
+    """
     return concatenate([read_log(*log_files(folder, split)) for folder in folders])

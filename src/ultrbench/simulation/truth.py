@@ -9,17 +9,54 @@ from ultrbench.files import write_text
 
 
 def write_truth(path: str | Path, theta: np.ndarray) -> None:
-    """Write ``truth.csv``: the mean probability of examination by position; may be empty."""
+    """Write ``truth.csv``: a row ``position,theta`` for each position.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write.
+    theta : numpy.ndarray
+        float64 ``[positions]``, mean probability of examination; empty where it is not known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> write_truth(path, np.array([0.68, 0.61]))
+    >>> path.read_text().split()
+    ['position,theta', '1,0.68', '2,0.61']
+    """
     rows = [f"{k},{value!r}" for k, value in enumerate(theta.tolist(), start=1)]
     write_text(path, "\n".join(["position,theta", *rows]) + "\n")
 
 
 def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
-    """Return the mean truth of some logging rounds, float64 ``[positions]``.
+    """Return the mean truth of some logging rounds.
 
-    None when a round brings no truth, as a click log of one's own may not.
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Files of `write_truth`, one a round.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        float64 ``[positions]``; None when a round brings no truth, as a click log of one's own may
+        not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> paths = [Path(tempfile.mkdtemp()) / "truth.csv" for _ in range(2)]
+    >>> write_truth(paths[0], np.array([0.8, 0.4])), write_truth(paths[1], np.array([0.6, 0.2]))
+    (None, None)
+    >>> read_truth(paths).round(9).tolist()
+    [0.7, 0.3]
     """
-    rounds = [np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2) for path in paths]
-    if any(theta.size == 0 for theta in rounds):
-        return None
-    return np.mean([theta[:, 1] for theta in rounds], axis=0)
+    rounds = []
+    for path in paths:
+        rows = Path(path).read_text(encoding="utf-8").split()[1:]
+        if not rows:
+            return None
+        rounds.append([float(row.split(",")[1]) for row in rows])
+    return np.mean(rounds, axis=0)
