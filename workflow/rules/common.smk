@@ -12,13 +12,12 @@ from ultrbench.yaml_files import read_yaml
 ROOT = Path(workflow.basedir)
 
 try:
-    REGISTRY = load_registry(config.get("registry", "config/datasets.yaml"))
-    config = read_config(
-        config,
-        read_yaml(ROOT / "workflow/schemas/config.schema.yaml"),
-        REGISTRY,
-        workflow.configfiles,
-    )
+    SCHEMAS = {
+        name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")
+        for name in ("config", "datasets")
+    }
+    REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
+    config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 
