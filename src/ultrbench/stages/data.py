@@ -1,6 +1,7 @@
 """Stage data: from a registry entry to the split files of a data set."""
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,9 +29,12 @@ def find_source(entry: Mapping[str, Any], downloads: str | Path) -> Path | None:
     >>> find_source({"path": ["a.zip"]}, tempfile.mkdtemp()) is None
     True
     """
-    return next(
-        (p for p in (Path(downloads, place) for place in entry["path"]) if p.exists()), None
-    )
+    return next((place for place in _places(entry, downloads) if place.exists()), None)
+
+
+def _places(entry: Mapping[str, Any], downloads: str | Path) -> list[Path]:
+    # By text, as `downloads/..` does not exist while the downloads folder does not.
+    return [Path(os.path.normpath(Path(downloads, place))) for place in entry["path"]]
 
 
 def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) -> Path:
@@ -61,7 +65,7 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
     failures = []
     for address in entry.get("urls", []):
         try:
-            target = Path(downloads, entry["path"][0])
+            target = _places(entry, downloads)[0]
             return download(address["url"], target, address.get("sha256"))
         except UserError as error:
             failures.append(str(error))
@@ -69,7 +73,7 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
 
 
 def _absent(entry: Mapping[str, Any], name: str, downloads: str | Path) -> str:
-    places = " or ".join(str(Path(downloads, place)) for place in entry["path"])
+    places = " or ".join(map(str, _places(entry, downloads)))
     obtain = f" {entry['obtain']}" if "obtain" in entry else ""
     return f"The data set {name} is not there.{obtain} Put it at {places}."
 
@@ -168,9 +172,9 @@ def _convert(
             try:
                 read, missing[split] = read_letor(files[split], entry["features"], entry["ymax"])
             except UserError as error:
-                # The unpacked file is gone when the user reads this: name its place in the source.
-                shown = str(source / patterns[split])
-                raise UserError(str(error).replace(str(files[split]), shown)) from None
+                # An unpacked file is gone when the user reads this: name its place in the source.
+                shown = str(error).replace(f"{work}/{split}.txt", str(source / patterns[split]))
+                raise UserError(shown) from None
             _check_counts(entry, name, split, read)
             for query in read.query_ids.tolist():
                 if seen.setdefault(query, split) != split:
