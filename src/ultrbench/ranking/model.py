@@ -29,6 +29,15 @@ def predict(model: str, features: np.ndarray, trees: int | None = None) -> np.nd
     -------
     numpy.ndarray
         float64 ``[documents]``.
+
+    Examples
+    --------
+    >>> import lightgbm as lgb
+    >>> features = np.arange(8.0)[:, None]
+    >>> data = lgb.Dataset(features, features[:, 0] > 3)
+    >>> model = lgb.train(BASE_PARAMETERS | {"min_data_in_leaf": 1}, data, 2).model_to_string()
+    >>> (np.diff(predict(model, features)) > 0).nonzero()[0].tolist()
+    [3]
     """
     import lightgbm as lgb
 
