@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultrbench.ranking.model import BASE_PARAMETERS
+from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
 from ultrbench.ranking.objectives import OBJECTIVES, normalise_weights
 from ultrbench.ranking.targets import TrainingLists
 from ultrbench.simulation.display import order_by_score
@@ -237,7 +237,9 @@ def train(
         "num_leaves": leaves,
         "learning_rate": learning_rate,
     }
-    data = lgb.Dataset(features[lists.rows], params=binning)
+    matrix = features[lists.rows]
+    refuse_blank(matrix)
+    data = lgb.Dataset(matrix, params=binning)
     if not validation:
         booster = lgb.train(parameters, data, num_boost_round=trees)
         return Fit(booster.model_to_string(), {}, {"fixed": booster.current_iteration()})

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.ranking.model import BASE_PARAMETERS
+from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
 from ultrbench.ranking.objectives import list_softmax, normalise_weights, softmax_objective
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.seeding import stream
@@ -106,6 +106,7 @@ class CrossFit:
         fold_of_query = stream(seed, "folds").permutation(queries) % folds
         fold_of_row = np.repeat(fold_of_query, np.diff(self.query_ptr))
         matrix = np.ascontiguousarray(features[lists.rows])
+        refuse_blank(matrix)
         binned = lgb.Dataset(matrix, params=self._parameters, free_raw_data=False).construct()
         self._parts = []
         for fold in range(folds):
