@@ -10,6 +10,7 @@ container: "docker://python:3.11-slim"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/policies.smk"
 include: "workflow/rules/clicks.smk"

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ultrbench.study import BASELINES, LOGS
+
 NAME_RULE = (
     "a name becomes a folder and takes lower-case letters, digits, - and _, a letter or digit first"
 )
+RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
 SIMULATION_KEYS = (
     "eta",
@@ -91,6 +94,12 @@ def contradictions(
         if "click_log" in setting:
             yield from _click_log_problems(name, config, schema)
 
+    for name in sorted(RESERVED_METHODS & set(methods)):
+        yield refusal(
+            ("methods", name),
+            f"the name is kept for a click log or a row of the tables (kept are "
+            f"{', '.join(sorted(RESERVED_METHODS))}); take another.",
+        )
     for name, method in methods.items():
         randomized = method.get("log") == "randomized"
         estimator = estimators.get(method.get("estimator"), {})

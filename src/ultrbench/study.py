@@ -8,6 +8,8 @@ from typing import Any
 
 METRICS = ("nDCG", "ERR")
 HEADLINE_CUTOFF = 10
+LOGS = ("initial", "randomized", "replica")
+BASELINES = ("logging_policy", "random_order")
 
 
 def study_methods(config: Mapping[str, Any], setting: str) -> list[str]:

@@ -103,7 +103,7 @@ def test_nested_defaults_are_filled_and_types_settled() -> None:
         "trees": 50,
         "leaves": 15,
         "learning_rate": 0.1,
-        "tolerance": 0.005,
+        "tolerance": 0.01,
         "max_iterations": 50,
     }
     static = sound["settings"]["static"]

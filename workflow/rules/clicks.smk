@@ -1,20 +1,3 @@
-def display_policy(wildcards):
-    """The ranker of the round before; round 0 is shown by the initial policy."""
-    if int(wildcards.round) == 0:
-        return []
-    return [
-        f"{RANKER.format(**dict(wildcards) | {'round': int(wildcards.round) - 1}, method=wildcards.track, seed=seed)}/{file}"
-        for seed in SEEDS
-        for file in ("ranker.txt", "ranker.json")
-    ]
-
-
-def log_of_track(wildcards):
-    if wildcards.track in LOGS:
-        return wildcards.track
-    return configuration.method_log(config, wildcards.track)
-
-
 rule simulate_clicks:
     input:
         dataset=dataset_files,
@@ -30,23 +13,19 @@ rule simulate_clicks:
         "results/benchmarks/clicks/{dataset}/{policy}/{setting}/{track}.{round}.tsv"
     wildcard_constraints:
         setting=names(SIMULATED),
-    params:
-        setting=lambda wildcards: {
-            key: config["settings"][wildcards.setting][key]
-            for key in ["sessions", *configuration.SIMULATION_KEYS]
-        },
-        log_name=log_of_track,
-        seeds=SEEDS,
     threads: 1
     resources:
         mem_mb=2000,
+    params:
+        setting=lambda wildcards: {
+            key: value
+            for key, value in config["settings"][wildcards.setting].items()
+            if key not in ("rounds", "training_rounds", "methods")
+        },
+        log_name=log_of_track,
+        seeds=SEEDS,
     script:
         "../scripts/simulate_clicks.py"
-
-
-def own_log(wildcards):
-    folder = Path(config["settings"][wildcards.setting]["click_log"])
-    return [str(f) for name in [*LOG_FILES, "truth.csv"] if (f := folder / name).exists()]
 
 
 rule import_clicks:
@@ -61,12 +40,12 @@ rule import_clicks:
         "results/logs/clicks/{dataset}/{policy}/{setting}/{track}.{round}.log",
     wildcard_constraints:
         setting=names(IMPORTED),
-    params:
-        folder=lambda wildcards: config["settings"][wildcards.setting]["click_log"],
-        seeds=SEEDS,
     threads: 1
     resources:
         mem_mb=2000,
+    params:
+        folder=lambda wildcards: config["settings"][wildcards.setting]["click_log"],
+        seeds=SEEDS,
     script:
         "../scripts/import_clicks.py"
 
@@ -78,8 +57,8 @@ rule clicks:
             for setting in STUDY["settings"]
             for track in sorted(
                 {
-                    configuration.method_log(config, method)
-                    for method in configuration.study_methods(config, setting)
+                    study.method_log(config, method)
+                    for method in study.study_methods(config, setting)
                 }
             )
             for file in expand(

@@ -1,20 +1,21 @@
 import sys
 from pathlib import Path
 
-import yaml
-
-from ultrbench import configuration
+from ultrbench import study
+from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
+from ultrbench.propensity.estimate import ESTIMATORS
 from ultrbench.stages.sources import import_closure
+from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)
 
 try:
     REGISTRY = load_registry(config.get("registry", "config/datasets.yaml"))
-    config = configuration.read_config(
+    config = read_config(
         config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
+        read_yaml(ROOT / "workflow/schemas/config.schema.yaml"),
         REGISTRY,
         workflow.configfiles,
     )
@@ -25,13 +26,15 @@ STUDY = config["study"]
 SEEDS = STUDY["seeds"]
 SIMULATED = [name for name, s in config["settings"].items() if "click_log" not in s]
 IMPORTED = [name for name, s in config["settings"].items() if "click_log" in s]
-LOGS = ["initial", "randomized", "replica"]
 
 DATA = "results/data/{dataset}"
 CANDIDATES = "results/policies/{dataset}/{policy}/seed{seed}.npz"
 ROUND = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{track}/round{round}"
 RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{round}"
+THETA = f"{ROUND}/theta/{{estimator}}"
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
+TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
+FIGURE = "results/figures/{dataset}/{name}"
 LOG_FILES = [
     "train.lists.parquet",
     "train.clicks.parquet",
@@ -43,6 +46,13 @@ SPLIT_FILES = [
     for split in ("train", "vali", "test")
     for kind in ("features.npy", "lists.npz")
 ]
+KINDS = config["evaluation"]["candidates"]
+VALIDATIONS = config["training"]["validation"]
+LABELS = {
+    name: method["label"]
+    for name, method in config["methods"].items()
+    if "label" in method
+}
 
 
 def names(words):
@@ -54,7 +64,7 @@ wildcard_constraints:
     dataset=names(STUDY["datasets"]),
     policy=names(config["policies"]),
     setting=names(config["settings"]),
-    track=names([*LOGS, *config["methods"]]),
+    track=names([*study.LOGS, *config["methods"]]),
     method=names(config["methods"]),
     estimator=names(config["estimators"]),
     round=r"\d+",
@@ -66,20 +76,27 @@ def per_seed(pattern, **values):
     return expand(pattern, seed=SEEDS, allow_missing=True, **values)
 
 
-def code(*modules):
+def at(pattern, wildcards, **values):
+    """Fill a pattern with wildcards and other values, which come first."""
+    return pattern.format(**dict(wildcards.items()) | values)
+
+
+def code(*names):
     """The package's source files that a stage imports, so that an edit re-runs what it touches."""
-    return import_closure([f"ultrbench.{module}" for module in modules])
+    return import_closure([f"ultrbench.{name}" for name in names])
 
 
 def dataset_files(wildcards):
     return expand(
-        f"{DATA}/{{file}}", dataset=wildcards.dataset, file=["dataset.json", *SPLIT_FILES]
+        f"{DATA}/{{file}}",
+        dataset=wildcards.dataset,
+        file=["dataset.json", *SPLIT_FILES],
     )
 
 
 def track_of(method, round_):
     """Whose log a method works on: round 0 is shared, later rounds show its own rankers."""
-    return method if round_ else configuration.method_log(config, method)
+    return method if round_ else study.method_log(config, method)
 
 
 def rounds_used(setting, round_):
@@ -92,22 +109,25 @@ def rounds_used(setting, round_):
 def history(wildcards, owner, files):
     """The logs that a method (or the shared track of round 0) works on, by seed, then round."""
     round_ = int(wildcards.round)
-    folders = [
-        ROUND.format(
-            **dict(wildcards) | {"seed": seed, "round": r},
-            track=owner if owner in LOGS else track_of(owner, r),
+    return [
+        at(
+            f"{ROUND}/{file}",
+            wildcards,
+            seed=seed,
+            round=r,
+            track=owner if owner in study.LOGS else track_of(owner, r),
         )
         for seed in SEEDS
         for r in rounds_used(wildcards.setting, round_)
+        for file in files
     ]
-    return [f"{folder}/{file}" for folder in folders for file in files]
 
 
 def final_rounds(setting):
     """(method, last round) of the methods of a setting, in the order of the table's rows."""
     return [
-        (method, configuration.final_round(config, setting, method))
-        for method in configuration.study_methods(config, setting)
+        (method, study.final_round(config, setting, method))
+        for method in study.study_methods(config, setting)
     ]
 
 

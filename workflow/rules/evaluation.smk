@@ -1,20 +1,14 @@
-def evaluated(setting):
-    """(method, round, seed) of every ranker of a setting, in the order of the score files."""
-    return [
-        (method, round_, seed)
-        for method, last in final_rounds(setting)
-        for round_ in range(last + 1)
-        for seed in SEEDS
-    ]
-
-
 rule evaluate_rankers:
     input:
         dataset=dataset_files,
         candidates=per_seed(CANDIDATES),
         scores=lambda wildcards: [
-            f"{RANKER}/test_scores.npz".format(
-                **wildcards, method=method, round=round_, seed=seed
+            at(
+                f"{RANKER}/test_scores.npz",
+                wildcards,
+                method=method,
+                round=round_,
+                seed=seed,
             )
             for method, round_, seed in evaluated(wildcards.setting)
         ],
@@ -27,16 +21,16 @@ rule evaluate_rankers:
         "results/logs/evaluation/{dataset}/{policy}/{setting}/evaluate.log",
     benchmark:
         "results/benchmarks/evaluation/{dataset}/{policy}/{setting}/evaluate.tsv"
-    params:
-        rankers=lambda wildcards: evaluated(wildcards.setting),
-        kinds=config["evaluation"]["candidates"],
-        metrics=configuration.metric_names(config),
-        headline=configuration.headline_metric(config),
-        without_relevant=config["evaluation"]["queries_without_relevant"],
-        seeds=SEEDS,
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        rankers=lambda wildcards: evaluated(wildcards.setting),
+        kinds=config["evaluation"]["candidates"],
+        metrics=study.metric_names(config),
+        headline=study.headline_metric(config),
+        without_relevant=config["evaluation"]["queries_without_relevant"],
+        seeds=SEEDS,
     script:
         "../scripts/evaluate_rankers.py"
 
@@ -51,20 +45,16 @@ rule compare_rankers:
         "results/logs/evaluation/{dataset}/{policy}/{setting}/compare.log",
     benchmark:
         "results/benchmarks/evaluation/{dataset}/{policy}/{setting}/compare.tsv"
-    params:
-        reference=STUDY["reference"],
-        metrics=configuration.metric_names(config),
-        headline=configuration.headline_metric(config),
-        not_marked=lambda wildcards: [
-            method
-            for method in configuration.study_methods(config, wildcards.setting)
-            if configuration.method_log(config, method) == "replica"
-        ],
-        resamples=config["evaluation"]["resamples"],
-        bootstraps=config["evaluation"]["bootstraps"],
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        reference=STUDY["reference"],
+        metrics=study.metric_names(config),
+        headline=study.headline_metric(config),
+        not_marked=lambda wildcards: controls(wildcards.setting),
+        resamples=config["evaluation"]["resamples"],
+        bootstraps=config["evaluation"]["bootstraps"],
     script:
         "../scripts/compare_rankers.py"
 

@@ -9,14 +9,14 @@ rule train_policy:
         "results/logs/policies/{dataset}/{policy}.log",
     benchmark:
         "results/benchmarks/policies/{dataset}/{policy}.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
     params:
         policy=lambda wildcards: config["policies"][wildcards.policy],
         policy_queries=config["policy_queries"],
         list_size=config["list_size"],
         seeds=SEEDS,
-    threads: 1
-    resources:
-        mem_mb=2000,
     script:
         "../scripts/train_policy.py"
 

@@ -1,12 +1,3 @@
-THETA = f"{ROUND}/theta/{{estimator}}"
-
-
-def estimator_code(wildcards):
-    kind = config["estimators"][wildcards.estimator]["kind"]
-    module = ESTIMATORS[kind].partition(":")[0].removeprefix("ultrbench.")
-    return code("stages.propensity", module)
-
-
 rule estimate_propensity:
     input:
         dataset=dataset_files,
@@ -20,25 +11,14 @@ rule estimate_propensity:
         "results/logs/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.log",
     benchmark:
         "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
-    params:
-        estimator=lambda wildcards: config["estimators"][wildcards.estimator],
-        seeds=SEEDS,
     threads: 1
     resources:
         mem_mb=2000,
+    params:
+        estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        seeds=SEEDS,
     script:
         "../scripts/estimate_propensity.py"
-
-
-def theta_path(setting, method, round_):
-    """The propensities that weight a method's clicks; a target on grades has none."""
-    estimator = config["methods"][method].get("estimator")
-    if estimator is None:
-        return []
-    return [f"{THETA}.csv".format(
-        dataset="{dataset}", policy="{policy}", seed="{seed}", setting=setting,
-        track=track_of(method, round_), round=round_, estimator=estimator,
-    )]
 
 
 rule propensity:

@@ -1,23 +1,3 @@
-def theta_files(wildcards):
-    return [
-        path.format(**wildcards, seed=seed)
-        for path in theta_path(wildcards.setting, wildcards.method, int(wildcards.round))
-        for seed in SEEDS
-    ]
-
-
-def validation_theta(wildcards):
-    """One theta weights the validation clicks of all methods; by default the simulator's own."""
-    estimator = config["training"]["validation_theta"]
-    if estimator == "truth" or "clicks" not in config["training"]["validation"]:
-        return []
-    track = track_of(wildcards.method, int(wildcards.round))
-    return [
-        f"{THETA}.csv".format(**wildcards, track=track, seed=seed, estimator=estimator)
-        for seed in SEEDS
-    ]
-
-
 rule train_ranker:
     input:
         dataset=dataset_files,
@@ -35,6 +15,9 @@ rule train_ranker:
         "results/logs/ranking/{dataset}/{policy}/{setting}/{method}.{round}.log",
     benchmark:
         "results/benchmarks/ranking/{dataset}/{policy}/{setting}/{method}.{round}.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
     params:
         method=lambda wildcards: {
             "target": "clicks",
@@ -54,11 +37,8 @@ rule train_ranker:
             if key != "validation_theta"
         },
         eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
-        cutoff=int(configuration.headline_metric(config).split("@")[1]),
+        cutoff=int(study.headline_metric(config).split("@")[1]),
         seeds=SEEDS,
-    threads: 1
-    resources:
-        mem_mb=2000,
     script:
         "../scripts/train_ranker.py"
 

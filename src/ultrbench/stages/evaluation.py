@@ -131,18 +131,19 @@ def evaluate_rankers(
                 if round_ < last.get(method, 0):
                     continue
                 values.append(
-                    pd.DataFrame(
-                        key | {"seed": seed, "query": test.query_ids[kept]} | measured
-                    )
+                    pd.DataFrame(key | {"seed": seed, "query": test.query_ids[kept]} | measured)
                 )
                 tied = tied_queries(cells, ranked.mask, cutoff=int(headline.split("@")[1]))
                 moved = 0.0
                 if tied.any():
                     few = ranked.keep(tied)
                     rng = stream(seed, "tie orders")
-                    moved = tied.mean() * tie_sensitivity(
-                        [headline], cells[tied], few.grades, few.mask, ymax, rng=rng
-                    )[headline]
+                    moved = (
+                        tied.mean()
+                        * tie_sensitivity(
+                            [headline], cells[tied], few.grades, few.mask, ymax, rng=rng
+                        )[headline]
+                    )
                 notes.append(
                     key
                     | {

@@ -1,0 +1,29 @@
+# Two commands for a bare machine: `make reproduce` and `make test`. All else is plain snakemake.
+PYTHON ?= python3
+CORES ?= all
+BIN = .venv/bin
+
+.PHONY: reproduce test test-slow lint
+
+reproduce: .venv/installed
+	$(BIN)/snakemake --cores $(CORES)
+
+test: .venv/installed lint
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+test-slow: .venv/installed
+	$(BIN)/pytest -q -m slow
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/codespell
+	$(BIN)/snakemake --lint --quiet
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'ultrbench needs Python 3.11 or newer; name one with make PYTHON=...')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@

@@ -1,0 +1,258 @@
+"""Stage `paper`: tables, figures and the summary, from the files of the stages before."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ultrbench.datasets.split import read_split
+from ultrbench.files import read_json, write_text
+from ultrbench.propensity.estimate import read_propensity
+from ultrbench.reporting import figures
+from ultrbench.reporting.captions import results_caption
+from ultrbench.reporting.names import display_name
+from ultrbench.reporting.tables import (
+    results_table,
+    table_csv,
+    table_latex,
+    table_markdown,
+)
+from ultrbench.simulation.log import log_files, read_log
+from ultrbench.simulation.truth import read_truth
+from ultrbench.stages.evaluation import TESTS_SEED
+
+LEARNED = "Learned from clicks"
+
+
+def write_tables(
+    dataset: Path,
+    comparisons: Path,
+    conventions: Path,
+    stems: Mapping[tuple[str, str], Path],
+    *,
+    groups: Mapping[str, Sequence[str]],
+    labels: Mapping[str, str],
+    metrics: Sequence[str],
+    headline: str,
+    control: str | None,
+    without_relevant: str,
+    list_size: int,
+    name: str,
+    policy: str,
+    setting: str,
+) -> None:
+    """Write the results tables of a setting as ``.csv``, ``.md`` and ``.tex``.
+
+    Parameters
+    ----------
+    dataset : pathlib.Path
+        Folder of the prepared data set.
+    comparisons, conventions : pathlib.Path
+        From the stage `evaluation`.
+    stems : mapping of (str, str) to pathlib.Path
+        Where to write, without the ending, by kind of candidates and of validation.
+    groups, labels, metrics
+        Rows by block, their labels, and the columns.
+    headline : str
+        The metric of the test family.
+    control : str or None
+        The A/A row.
+    without_relevant, list_size
+        From the config, for the caption.
+    name, policy, setting : str
+        Data set, policy and setting as named in the config.
+    """
+    numbers, notes = pd.read_csv(comparisons), pd.read_csv(conventions)
+    about = read_json(dataset / "dataset.json")
+    for (candidates, validation), stem in stems.items():
+        kept = numbers[(numbers.candidates == candidates) & (numbers.validation == validation)]
+        noted = notes[(notes.candidates == candidates) & (notes.validation == validation)]
+        table = results_table(kept, metrics, groups, LEARNED, labels)
+        caption = results_caption(
+            table,
+            dataset=name,
+            policy=policy,
+            setting=setting,
+            candidates=candidates,
+            list_size=list_size,
+            validation=validation,
+            seed=TESTS_SEED,
+            without_relevant=round(noted["without_relevant"].mean()),
+            queries_without_relevant=without_relevant,
+            tied_share=float(noted["tied_share"].mean()),
+            control=control,
+            synthetic=about["entry"]["kind"] == "synthetic",
+            labels=labels,
+            primary=headline,
+        )
+        label = f"tab:{stem.name}"
+        for ending, text in (
+            (".csv", table_csv(table)),
+            (".md", table_markdown(table, caption)),
+            (".tex", table_latex(table, caption, label)),
+        ):
+            write_text(stem.with_name(stem.name + ending), text)
+
+
+@dataclass(frozen=True)
+class ThetaFiles:
+    """An estimate and the truth of the logs it was made from."""
+
+    policy: str
+    setting: str
+    method: str
+    seed: int
+    table: Path
+    truths: Sequence[Path]
+
+
+def propensity_frame(estimates: Iterable[ThetaFiles]) -> pd.DataFrame:
+    """Return learned and true propensities by position, for `figures.propensity_figure`."""
+    parts = []
+    for estimate in estimates:
+        relative = read_propensity(estimate.table)
+        truth = read_truth(estimate.truths)
+        known = np.full(len(relative), np.nan) if truth is None else truth[: len(relative)]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "policy": estimate.policy,
+                    "setting": estimate.setting,
+                    "method": estimate.method,
+                    "seed": estimate.seed,
+                    "position": np.arange(1, len(relative) + 1),
+                    "relative": relative,
+                    "truth": known / known[0],
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def grades_frame(dataset: Path, logs: Iterable[tuple[str, Path]]) -> pd.DataFrame:
+    """Return the share of each grade by logged position, for `figures.grades_figure`.
+
+    Parameters
+    ----------
+    dataset : pathlib.Path
+        Folder of the prepared data set.
+    logs : iterable of (str, pathlib.Path)
+        Policies with folders of their logs; several logs of a policy are averaged.
+    """
+    grades = read_split(dataset, "train").grades
+    ymax = read_json(dataset / "dataset.json")["ymax"]
+    parts = []
+    for policy, folder in logs:
+        log = read_log(*log_files(folder, "train"))
+        for k in range(log.positions):
+            shown = log.documents[log.shown[:, k], k]
+            share = np.bincount(grades[shown], minlength=ymax + 1) / max(len(shown), 1)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "policy": policy,
+                        "position": k + 1,
+                        "grade": np.arange(ymax + 1),
+                        "share": share,
+                    }
+                )
+            )
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.groupby(["policy", "position", "grade"], sort=False, as_index=False).mean()
+
+
+def rounds_frame(
+    files: Mapping[str, Path], candidates: str, validation: str, metric: str
+) -> pd.DataFrame:
+    """Return a metric by policy, method, round and seed.
+
+    A method that learns from grades is trained once; its value stands for every round.
+    """
+    parts = [pd.read_csv(path).assign(policy=policy) for policy, path in files.items()]
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame[(frame.candidates == candidates) & (frame.validation == validation)]
+    frame = frame.rename(columns={metric: "value"})
+    frame = frame[["policy", "method", "round", "seed", "value"]]
+    last = frame["round"].max()
+    once = frame[frame.groupby("method")["round"].transform("max") < last]
+    repeated = [once.assign(round=r) for r in range(1, last + 1)]
+    return pd.concat([frame, *repeated], ignore_index=True)
+
+
+def draw_propensities(estimates: Sequence[ThetaFiles], files: Sequence[Path], **style: Any) -> None:
+    """Draw learned against true propensities to a pdf and a png."""
+    figures.save_figure(figures.propensity_figure(propensity_frame(estimates), **style), *files)
+
+
+def draw_grades(dataset: Path, logs: Iterable[tuple[str, Path]], files: Sequence[Path]) -> None:
+    """Draw the share of grades by logged position to a pdf and a png."""
+    figures.save_figure(figures.grades_figure(grades_frame(dataset, logs)), *files)
+
+
+def draw_rounds(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
+    """Draw the headline metric by round to a pdf and a png; random order is left out."""
+    frame = frame[frame["method"] != "random_order"]
+    figures.save_figure(figures.rounds_figure(frame, **style), *files)
+
+
+def draw_spread(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
+    """Draw the headline metric of the last round with its spread over seeds."""
+    last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+    figures.save_figure(figures.spread_figure(last, **style), *files)
+
+
+def write_summary(
+    summary: Path,
+    tables: Sequence[Path],
+    drawings: Sequence[Path],
+    comparisons: Sequence[tuple[str, str, str, Path]],
+    *,
+    headline: str,
+    labels: Mapping[str, str],
+) -> None:
+    """Write one Markdown page with every table and figure of the study.
+
+    Parameters
+    ----------
+    summary : pathlib.Path
+        ``.md`` to write; links are relative to it.
+    tables : sequence of pathlib.Path
+        Tables in Markdown.
+    drawings : sequence of pathlib.Path
+        Figures as png.
+    comparisons : sequence of (str, str, str, pathlib.Path)
+        Data set, policy, setting and the comparisons of each.
+    headline : str
+        The metric of the orders.
+    labels : mapping of str to str
+        Labels of methods.
+    """
+    lines = ["# Results", "", f"## {headline} against the reference", ""]
+    lines += [
+        "Mean difference to the reference with its 95 % crossed bootstrap interval (queries and"
+        " replicates), truncated candidates first. Methods in descending order of the mean.",
+        "",
+    ]
+    for dataset, policy, setting, path in comparisons:
+        frame = pd.read_csv(path)
+        frame = frame[frame["metric"] == headline]
+        for (candidates, validation), part in frame.groupby(
+            ["candidates", "validation"], sort=False
+        ):
+            lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
+            ranked = part.sort_values("mean", ascending=False, kind="stable")
+            lines += [
+                f"- {display_name(row.method, labels)} {row.mean_value:.4f}"
+                f" ({row.difference:+.4f}, {row.low:+.4f} to {row.high:+.4f})"
+                for row in ranked.rename(columns={"mean": "mean_value"}).itertuples()
+            ]
+            lines.append("")
+    here = summary.parent
+    for drawing in drawings:
+        lines += [f"## {drawing.stem}", "", f"![{drawing.stem}]({drawing.relative_to(here)})", ""]
+    for table in tables:
+        lines += [f"## {table.stem}", "", table.read_text(encoding="utf-8")]
+    write_text(summary, "\n".join(lines))

@@ -1,0 +1,23 @@
+rule prepare_dataset:
+    input:
+        code=code("stages.data"),
+    output:
+        report=f"{DATA}/dataset.json",
+        splits=expand(f"{DATA}/{{file}}", file=SPLIT_FILES, allow_missing=True),
+    log:
+        "results/logs/data/{dataset}.log",
+    benchmark:
+        "results/benchmarks/data/{dataset}.tsv"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        entry=lambda wildcards: REGISTRY[wildcards.dataset],
+        downloads=config["downloads"],
+    script:
+        "../scripts/prepare_dataset.py"
+
+
+rule data:
+    input:
+        expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),

@@ -1,0 +1,107 @@
+rule write_tables:
+    input:
+        dataset=dataset_files,
+        comparisons=f"{EVALUATION}/comparisons.csv",
+        conventions=f"{EVALUATION}/conventions.csv",
+        code=code("stages.paper"),
+    output:
+        tables=expand(
+            f"{TABLE}.{{ending}}",
+            candidates=KINDS,
+            validation=VALIDATIONS,
+            ending=["csv", "md", "tex"],
+            allow_missing=True,
+        ),
+    log:
+        "results/logs/paper/{dataset}/{policy}.{setting}.tables.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        tables=[(kind, validation) for kind in KINDS for validation in VALIDATIONS],
+        groups=lambda wildcards: blocks(wildcards.setting),
+        labels=LABELS,
+        metrics=study.metric_names(config),
+        headline=study.headline_metric(config),
+        control=lambda wildcards: next(iter(controls(wildcards.setting)), None),
+        without_relevant=config["evaluation"]["queries_without_relevant"],
+        list_size=config["list_size"],
+    script:
+        "../scripts/write_tables.py"
+
+
+rule draw_figures:
+    input:
+        dataset=dataset_files,
+        thetas=lambda wildcards: theta_index_files(wildcards, f"{THETA}.csv"),
+        truths=lambda wildcards: theta_index_files(wildcards, f"{ROUND}/truth.csv"),
+        logs=expand(
+            f"{ROUND}/{{file}}",
+            policy=STUDY["policies"],
+            seed=SEEDS,
+            setting=STUDY["settings"][0],
+            track="initial",
+            round=0,
+            file=LOG_FILES[:2],
+            allow_missing=True,
+        ),
+        rounds=expand(
+            f"{EVALUATION}/rounds.csv",
+            setting=STUDY["settings"],
+            policy=STUDY["policies"],
+            allow_missing=True,
+        ),
+        code=code("stages.paper"),
+    output:
+        figures=expand(
+            f"{FIGURE}.{{ending}}",
+            name=FIGURES,
+            ending=["pdf", "png"],
+            allow_missing=True,
+        ),
+    log:
+        "results/logs/paper/{dataset}/figures.log",
+    benchmark:
+        "results/benchmarks/paper/{dataset}/figures.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        figures=FIGURES,
+        thetas=theta_index(),
+        policies=STUDY["policies"],
+        settings=STUDY["settings"],
+        seeds=SEEDS,
+        candidates=KINDS[0],
+        validation=VALIDATIONS[0],
+        headline=study.headline_metric(config),
+        order=[*config["methods"], *study.BASELINES],
+        labels=LABELS,
+    script:
+        "../scripts/draw_figures.py"
+
+
+rule write_summary:
+    input:
+        tables=study_files(f"{TABLE}.md", candidates=KINDS, validation=VALIDATIONS),
+        figures=expand(f"{FIGURE}.png", dataset=STUDY["datasets"], name=FIGURES),
+        comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
+        code=code("stages.paper"),
+    output:
+        "results/summary.md",
+    log:
+        "results/logs/paper/summary.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        comparisons=study_files("{dataset}/{policy}/{setting}"),
+        headline=study.headline_metric(config),
+        labels=LABELS,
+    script:
+        "../scripts/write_summary.py"
+
+
+rule paper:
+    input:
+        rules.write_summary.output,

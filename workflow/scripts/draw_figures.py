@@ -1,0 +1,39 @@
+from ultrbench.stages.job import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from ultrbench.stages import paper
+
+    params, files = snakemake.params, snakemake.input
+    dataset = Path(files.dataset[0]).parent
+    style = {"order": params.order, "labels": params.labels}
+    estimates = [
+        paper.ThetaFiles(*entry[:4], Path(table), [Path(truth)])
+        for entry, table, truth in zip(params.thetas, files.thetas, files.truths, strict=True)
+    ]
+    rounds = iter(map(Path, files.rounds))
+    scores = {
+        setting: paper.rounds_frame(
+            {policy: next(rounds) for policy in params.policies},
+            params.candidates,
+            params.validation,
+            params.headline,
+        )
+        for setting in params.settings
+    }
+    folders = dict.fromkeys(Path(log).parent for log in files.logs)
+    shown = [policy for policy in params.policies for _ in params.seeds]
+    pairs = zip(snakemake.output.figures[::2], snakemake.output.figures[1::2], strict=True)
+    for figure, pair in zip(params.figures, pairs, strict=True):
+        name, _, setting = figure.partition(".")
+        drawn = [Path(file) for file in pair]
+        if name == "grades":
+            paper.draw_grades(dataset, zip(shown, folders, strict=True), drawn)
+        elif name == "propensity":
+            own = [estimate for estimate in estimates if estimate.setting == setting]
+            paper.draw_propensities(own, drawn, **style)
+        elif name == "rounds":
+            paper.draw_rounds(scores[setting], drawn, **style)
+        else:
+            paper.draw_spread(scores[setting], drawn, **style)
