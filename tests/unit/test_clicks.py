@@ -234,7 +234,7 @@ def test_displayed_order_equals_a_plain_sort(seed):
 
 
 def test_shuffled_lists_are_uniform_over_orders_and_padding_stays_last():
-    documents = np.array([[9, 4, 7, -1], [3, -1, -1, -1]])
+    documents = np.array([[9, 0, 1, -1], [0, -1, -1, -1]])
     order = shuffle(documents, 30_000, np.random.default_rng(1))
     assert order.shape == (60_000, 4)
     assert (order[:30_000, 3] == 3).all()
