@@ -19,6 +19,11 @@ def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
     truth : numpy.ndarray or None
         float64, the simulator's theta, at least as long as the lists; None where it is not known.
 
+    Returns
+    -------
+    Estimate
+        Absolute and relative propensities of the positions shown, with standard errors of 0.
+
     Raises
     ------
     UserError
