@@ -23,7 +23,7 @@ grade below 0 or above `ymax` is a `UserError` that names the query.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -507,7 +507,7 @@ class _Kind:
     """What a metric's name stands for: its formula, and its parameters with reader and default."""
 
     formula: Callable[..., np.ndarray]
-    parameters: dict[str, tuple[Callable[[str], Any], Any]]
+    parameters: Mapping[str, tuple[Callable[[str], Any], Any]]
 
 
 _GAIN = {"gain": (_one_of("exponential", "linear"), "exponential")}
@@ -695,8 +695,8 @@ def _compute(
     judged: np.ndarray | None,
 ) -> np.ndarray:
     """Return ``[metrics, queries]``."""
-    cutoffs = [metric.cutoff for metric in metrics]
-    depth = None if None in cutoffs else max(cutoffs, default=1)
+    cutoffs = [metric.cutoff for metric in metrics if metric.cutoff]
+    depth = max(cutoffs, default=1) if len(cutoffs) == len(metrics) else None
     values = np.empty((len(metrics), len(scores)))
     chunks = ranked_chunks(scores, grades, mask, depth, ymax=ymax, judged=judged)
     for rows, lists in chunks:
