@@ -189,3 +189,19 @@ def test_effect_size_and_counts_by_hand():
     deviation = np.sqrt((0.1**2 + 0.3**2 + 0.4**2 + 0) / 3)
     np.testing.assert_allclose(sig.effect_size(differences), [0.1 / deviation, np.nan])
     assert np.isnan(sig.minimum_detectable_effect(differences[:1])).all()
+
+
+def test_power_table_is_the_inverse_of_the_minimum_detectable_effect():
+    differences = np.random.default_rng(1).normal(0, 0.2, 400)
+    table = sig.power_table(differences, [float(sig.minimum_detectable_effect(differences)), 0.05])
+    assert table["queries"].tolist() == [
+        400,
+        int(np.ceil(((1.959964 + 0.841621) * differences.std(ddof=1) / 0.05) ** 2)),
+    ]
+    family = sig.power_table(differences, [0.05], comparisons=10)
+    assert family["queries"][0] > table["queries"][1]
+    assert family["resamples"][0] == 19_900  # .995 / (.005 x .01)
+    with pytest.raises(UserError, match="effects above 0"):
+        sig.power_table(differences, [0.0])
+    with pytest.raises(UserError, match="differences that vary"):
+        sig.power_table(np.ones(5), [0.1])

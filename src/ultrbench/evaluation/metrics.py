@@ -33,11 +33,13 @@ from ultrbench.errors import UserError
 from ultrbench.evaluation.lists import RankedLists, pad, padding_mask, ranked_chunks
 
 __all__ = [
+    "INTERFACES",
     "Metric",
     "average_precision",
     "compute_metrics",
     "dcg",
     "err",
+    "headline_metric",
     "hit_rate",
     "ndcg",
     "pad",
@@ -156,7 +158,7 @@ def err(
 
     References
     ----------
-    Chapelle et al. 2009, equation 4.
+    Chapelle et al. 2009.
 
     Examples
     --------
@@ -367,7 +369,7 @@ def rbp_residual(
 
     References
     ----------
-    Moffat and Zobel 2008, section 3.4.
+    Moffat and Zobel 2008.
 
     Examples
     --------
@@ -504,27 +506,35 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a metric's name stands for: its formula, and its parameters with reader and default."""
+    """What a metric's name stands for; parameters have a reader and a default each."""
 
     formula: Callable[..., np.ndarray]
+    user: str
     parameters: Mapping[str, tuple[Callable[[str], Any], Any]]
 
 
 _GAIN = {"gain": (_one_of("exponential", "linear"), "exponential")}
 _P = {"p": (_persistence, 0.8)}
+_BROWSER = "looks at rank j in proportion to 1/log2(j + 1), whatever was found above"
 _KINDS = {
-    "nDCG": _Kind(_formula_ndcg, _GAIN),
-    "DCG": _Kind(_formula_dcg, _GAIN),
-    "ERR": _Kind(_formula_err, {}),
-    "P": _Kind(_formula_precision, {}),
-    "R": _Kind(_formula_recall, {}),
-    "AP": _Kind(_formula_average_precision, {}),
-    "RR": _Kind(_formula_reciprocal_rank, {}),
-    "RBP": _Kind(
-        _formula_rbp, _P | {"gain": (_one_of("binary", "linear", "exponential"), "binary")}
+    "nDCG": _Kind(_formula_ndcg, f"{_BROWSER}; every query counts alike", _GAIN),
+    "DCG": _Kind(_formula_dcg, _BROWSER, _GAIN),
+    "ERR": _Kind(
+        _formula_err, "reads down and stops when satisfied, the likelier the higher the grade", {}
     ),
-    "RBPresidual": _Kind(_formula_rbp_residual, _P),
-    "Hit": _Kind(_formula_hit, {}),
+    "P": _Kind(_formula_precision, "looks at all of the first k alike and at nothing else", {}),
+    "R": _Kind(_formula_recall, "looks at the first k and wants every relevant document", {}),
+    "AP": _Kind(_formula_average_precision, "stops at a relevant document, any one alike", {}),
+    "RR": _Kind(_formula_reciprocal_rank, "reads down and stops at the first relevant one", {}),
+    "RBP": _Kind(
+        _formula_rbp,
+        "reads down and goes on to the next with probability p, whatever was found",
+        _P | {"gain": (_one_of("binary", "linear", "exponential"), "binary")},
+    ),
+    "RBPresidual": _Kind(
+        _formula_rbp_residual, "that of RBP: the part of the reading below the evaluated ranks", _P
+    ),
+    "Hit": _Kind(_formula_hit, "looks at all of the first k and is content with one", {}),
 }
 _ALIASES = {"MAP": "AP", "MRR": "RR"}
 
@@ -584,6 +594,11 @@ class Metric:
         inside = f"({','.join(shown)})" if shown else ""
         return f"{self.kind}{inside}" + (f"@{self.cutoff}" if self.cutoff else "")
 
+    @property
+    def user(self) -> str:
+        """What the assumed user does, a phrase for captions: "assumed user: ..."."""
+        return _KINDS[self.kind].user
+
     def of(self, lists: RankedLists) -> np.ndarray:
         """Return the value of each of the ranked lists, float64 ``[queries]``."""
         return _KINDS[self.kind].formula(lists, self.cutoff, **dict(self.parameters))
@@ -642,6 +657,48 @@ def parse_metric(name: str) -> Metric:
     parts = [part.partition("=") for part in (inside or "").split(",") if part.strip()]
     parameters = tuple((key.strip(), value.strip()) for key, _, value in parts)
     return Metric(kind, int(cutoff) if cutoff else None, parameters)
+
+
+INTERFACES = {
+    "result_page": "nDCG@10",
+    "feed": "RBP(p=.8)@10",
+    "navigation": "ERR@10",
+    "single_answer": "RR@10",
+    "carousel": "Hit@5",
+    "exhaustive": "AP",
+}
+
+
+def headline_metric(interface: str) -> Metric:
+    """Return the metric whose assumed user is the one of an interface.
+
+    Parameters
+    ----------
+    interface : str
+        ``result_page`` (a page of ten that is skimmed), ``feed`` (scrolled until bored),
+        ``navigation`` (read until satisfied), ``single_answer`` (the first right answer ends it),
+        ``carousel`` (five at a glance, one will do), ``exhaustive`` (every relevant document).
+
+    Returns
+    -------
+    Metric
+        Its ``user`` is the phrase for the caption.
+
+    Raises
+    ------
+    UserError
+        For another interface.
+
+    Examples
+    --------
+    >>> headline_metric("feed").name
+    'RBP(p=.8)@10'
+    >>> headline_metric("feed").user
+    'reads down and goes on to the next with probability p, whatever was found'
+    """
+    if interface not in INTERFACES:
+        raise UserError(f"There is no interface {interface!r}; there are {', '.join(INTERFACES)}.")
+    return parse_metric(INTERFACES[interface])
 
 
 def compute_metrics(

@@ -114,7 +114,7 @@ def sampled_rank_distribution(
 
     References
     ----------
-    Krichene and Rendle 2020, equation 15.
+    Krichene and Rendle 2020, section 4.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def expected_sampled_metric(
 
     References
     ----------
-    Krichene and Rendle 2020, equation 16.
+    Krichene and Rendle 2020, section 4.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def corrected_by_rank(name: str, items: int, samples: int = 100) -> np.ndarray:
 
     References
     ----------
-    Krichene and Rendle 2020, section 5.1.
+    Krichene and Rendle 2020, section 5.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def corrected_by_bias_variance(
 
     References
     ----------
-    Krichene and Rendle 2020, section 5.3.
+    Krichene and Rendle 2020, section 5.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def corrected_by_constrained_least_squares(
 
     References
     ----------
-    Krichene and Rendle 2020, section 5.2.
+    Krichene and Rendle 2020, section 5.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def corrected_by_constrained_least_squares(
     # The last value, and the steps from each value to the next, which must not be negative. The
     # triangular factor has the same least squares problem in m + 1 rows instead of n.
     by_step = np.cumsum(a, axis=1)
-    triangle = np.linalg.qr(np.column_stack([by_step, b]), mode="r")
+    triangle = np.asarray(np.linalg.qr(np.column_stack([by_step, b]), mode="r"))
     lower = np.append(np.zeros(samples), -np.inf)
     solution = lsq_linear(triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls").x
     return np.cumsum(solution[::-1])[::-1]
