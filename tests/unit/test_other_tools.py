@@ -1,4 +1,4 @@
-"""Equal to trec_eval, gdeval and ranx, where those tools are installed (they are no requirement)."""
+"""Equal to trec_eval, gdeval and ranx, where installed (they are no requirement)."""
 
 import numpy as np
 import pytest

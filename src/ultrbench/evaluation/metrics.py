@@ -409,58 +409,49 @@ def hit_rate(
     return Metric("Hit", cutoff)(scores, grades, mask, mean=mean)
 
 
-def _discounted(gains: np.ndarray) -> np.ndarray:
-    # A sum along the ranks, not a BLAS product: the same order of additions for every shape.
-    return (gains / np.log2(np.arange(2, len(gains) + 2))[:, None]).sum(axis=0)
-
-
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     out = np.zeros(len(numerator))
     return np.divide(numerator, denominator, out=out, where=denominator > 0)
 
 
 def _formula_dcg(lists: RankedLists, cutoff: int | None, gain: str) -> np.ndarray:
-    return _discounted((lists.grades if gain == "linear" else lists.gains)[:cutoff])
+    return lists.at(lists.linear_dcg if gain == "linear" else lists.dcg, cutoff)
 
 
 def _formula_ndcg(lists: RankedLists, cutoff: int | None, gain: str) -> np.ndarray:
-    ideal = lists.ideal[:cutoff]
-    best = _discounted(ideal if gain == "linear" else np.exp2(ideal) - 1)
-    return _ratio(_formula_dcg(lists, cutoff, gain), best)
+    best = lists.linear_ideal_dcg if gain == "linear" else lists.ideal_dcg
+    return _ratio(_formula_dcg(lists, cutoff, gain), lists.at(best, cutoff))
 
 
 def _formula_err(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    satisfied = lists.gains[:cutoff] / 2.0 ** _needed(lists.ymax, "ERR")
-    total, reading = np.zeros(satisfied.shape[1]), np.ones(satisfied.shape[1])
-    for rank, stop in enumerate(satisfied, start=1):
-        total += reading * stop / rank
-        reading *= 1 - stop
-    return total
+    return lists.at(lists.err, cutoff)
 
 
 def _formula_precision(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    depth = lists.lengths if cutoff is None else np.full(len(lists.lengths), cutoff)
-    return _ratio(lists.hits[:cutoff].sum(axis=0), depth)
+    found = lists.at(lists.found, cutoff)
+    return _ratio(found, lists.lengths) if cutoff is None else found / cutoff
 
 
 def _formula_recall(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    return _ratio(lists.hits[:cutoff].sum(axis=0), lists.relevant)
+    return _ratio(lists.at(lists.found, cutoff), lists.relevant)
 
 
 def _formula_average_precision(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    hits = lists.hits[:cutoff]
-    precisions = np.cumsum(hits, axis=0) / np.arange(1, len(hits) + 1)[:, None]
-    return _ratio((precisions * hits).sum(axis=0), lists.relevant)
+    found, hits = lists.found[:cutoff], lists.hits[:cutoff]
+    total = np.zeros(len(lists.lengths))
+    for rank, (count, hit) in enumerate(zip(found, hits, strict=True), start=1):
+        total += count * hit / rank
+    return _ratio(total, lists.relevant)
 
 
 def _formula_reciprocal_rank(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    hits = lists.hits[:cutoff]
-    found = hits.any(axis=0)
-    return _ratio(found, hits.argmax(axis=0) + 1) if len(hits) else found.astype(np.float64)
+    # Ranks before the first hit, among the first k; k of them are no hit at all.
+    before = (lists.found[:cutoff] == 0).sum(axis=0)
+    return np.where(before < len(lists.found[:cutoff]), 1 / (before + 1), 0.0)
 
 
 def _formula_hit(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    return lists.hits[:cutoff].any(axis=0).astype(np.float64)
+    return (lists.at(lists.found, cutoff) > 0).astype(np.float64)
 
 
 def _formula_rbp(lists: RankedLists, cutoff: int | None, p: float, gain: str) -> np.ndarray:
