@@ -1,8 +1,8 @@
 """Time and memory of the whole set of metrics, beside other tools that are installed.
 
 ``python tests/benchmark/metrics_throughput.py [lists] [lists for the other tools]``: each tool gets
-its own form of input, built before the clock starts, and computes what it can of the set. Seconds are
-of processor time.
+its own form of input, built before the clock starts, and computes what it can of the set. Seconds
+are of processor time.
 """
 
 import importlib.util

@@ -156,6 +156,18 @@ def test_self_normalised_ignores_the_scale_of_theta_and_orders_rankers(world):
     assert plain.up_to_scale and plain.value[0] > plain.value[1]
 
 
+def test_session_intervals_have_the_unbiased_width_with_two_sessions_a_query():
+    documents, queries, grades, scores = displayed(400, 1, key=4)
+    log = simulate(documents, queries, grades, 2, np.random.default_rng(2))
+    ranks = cf.new_ranks(log, scores[0])[None]
+    found = estimate(log, ranks, bootstraps=4000)
+    # The variance of one session: sum over its independent positions of rate (1 - rate) value^2.
+    rate = np.where(log.shown, THETA * gamma(grades[documents]), 0)
+    value = cf.rank_weights("DCG", 5)[ranks[0] - 1] / THETA
+    error = np.sqrt(2 * (rate * (1 - rate) * value**2).sum()) / 800
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.12)
+
+
 def test_clipping_caps_the_weights(world):
     log, _, ranks, _ = world
     clipped = estimate(log, ranks, clip=0.5)
