@@ -102,7 +102,7 @@ def fisher_randomization(
     nonzero = (used != 0).sum(axis=0)
     used = used[used.any(axis=1)]
     totals = used.sum(axis=0)
-    bar = np.abs(totals) * (1 - TOLERANCE)
+    bar = _bar(totals)
 
     # Step-down: each comparison competes with those of a smaller observed statistic.
     members = np.flatnonzero(family)
@@ -121,18 +121,23 @@ def fisher_randomization(
     p = (extra + reached) / (extra + drawn)
     if not exact:
         for column in np.flatnonzero(nonzero <= EXACT):
-            p[column] = _exact_p(differences[:, column])
+            p[column] = _exact_p(used[:, column])
     p_max_t = np.full(comparisons, np.nan)
     adjusted = np.maximum((extra + reached_max) / (extra + drawn), p[members])
     p_max_t[members] = np.maximum.accumulate(adjusted[::-1])[::-1]
     return Randomization(p, p_max_t)
 
 
+def _bar(totals: np.ndarray) -> np.ndarray:
+    # The small constant is for sums that are 0 but for rounding; the differences have norm 1.
+    return np.abs(totals) * (1 - TOLERANCE) - 1e-12
+
+
 def _exact_p(differences: np.ndarray) -> float:
     values = differences[differences != 0]
     (signs,) = _all_signs(len(values))
     statistics = np.abs(values.sum() - 2 * (signs @ values))
-    return float((statistics >= abs(values.sum()) * (1 - TOLERANCE)).mean())
+    return float((statistics >= _bar(values.sum())).mean())
 
 
 def _all_signs(queries: int) -> Iterator[np.ndarray]:
