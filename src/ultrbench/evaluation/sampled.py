@@ -9,11 +9,18 @@ References
 Krichene and Rendle 2020, "On sampled metrics for item recommendation".
 """
 
+from collections.abc import Sequence
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from ultrbench.errors import UserError
 from ultrbench.evaluation.metrics import parse_metric
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def metric_of_rank(name: str, rank: np.ndarray, items: int) -> np.ndarray:
@@ -372,3 +379,90 @@ def order_agreement(
         sign = np.sign(np.subtract(*values[sampled - 1].mean(axis=1)))
         agreed += 0.5 if sign == 0 else float(sign == truth)
     return agreed / repeats
+
+
+def order_table(
+    ranks: np.ndarray,
+    rankers: Sequence[str],
+    items: int,
+    name: str,
+    *,
+    sample_sizes: Sequence[int],
+    user_counts: Sequence[int],
+    gammas: Sequence[float] = (0.1, 0.01),
+    repeats: int = 500,
+    rng: np.random.Generator,
+) -> "pd.DataFrame":
+    """Return how often each pair of rankers keeps its order, by sample size and correction.
+
+    Parameters
+    ----------
+    ranks : numpy.ndarray
+        int ``[rankers, users]``, exact rank of each user's relevant item.
+    rankers : sequence of str
+        Their names.
+    items : int
+        Items of the catalogue.
+    name : str
+        Metric, as in `metric_of_rank`.
+    sample_sizes, user_counts : sequence of int
+        Numbers m of negatives, and of users in a comparison.
+    gammas : sequence of float
+        Of the bias-variance correction.
+    repeats : int
+        Comparisons drawn for each row.
+    rng : numpy.random.Generator
+        Source of the draws; negatives are drawn without replacement.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns better, worse (by the exact metric over all users), metric, gap (of the exact
+        metric), samples, correction, users, agreement.
+
+    Examples
+    --------
+    >>> table = order_table(np.array([[1] * 9, [50] * 9]), ["a", "b"], 100, "RR", gammas=(),
+    ...     sample_sizes=[20], user_counts=[9], repeats=9, rng=np.random.default_rng(1))
+    >>> print(table[["better", "samples", "correction", "agreement"]].to_string(index=False))
+    better  samples                correction  agreement
+         a       20                      none        1.0
+         a       20                      rank        1.0
+         a       20 constrained least squares        1.0
+    """
+    import pandas as pd
+
+    exact = metric_of_rank(name, np.arange(1, items + 1), items)
+    means = exact[ranks - 1].mean(axis=1)
+    rows = []
+    for samples in sample_sizes:
+        values = {
+            "none": uncorrected(name, samples),
+            "rank": corrected_by_rank(name, items, samples),
+            "constrained least squares": corrected_by_constrained_least_squares(
+                name, items, samples
+            ),
+        }
+        for gamma in gammas:
+            values[f"bias-variance {gamma:g}"] = corrected_by_bias_variance(
+                name, items, samples, gamma=gamma
+            )
+        for pair in combinations(np.argsort(-means, kind="stable"), 2):
+            for (correction, value), users in product(values.items(), user_counts):
+                agreement = order_agreement(
+                    ranks[list(pair)], items, value, exact, users=users, repeats=repeats, rng=rng
+                )
+                better, worse = pair
+                rows.append(
+                    {
+                        "better": rankers[better],
+                        "worse": rankers[worse],
+                        "metric": name,
+                        "gap": means[better] - means[worse],
+                        "samples": samples,
+                        "correction": correction,
+                        "users": users,
+                        "agreement": agreement,
+                    }
+                )
+    return pd.DataFrame(rows)
