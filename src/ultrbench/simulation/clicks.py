@@ -4,8 +4,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ultrbench.simulation.behaviour import Behaviour
+
 JOACHIMS_EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
 RESAMPLE_LIMIT = 100
+
+
+def by_position(values: Sequence[float], positions: int) -> np.ndarray:
+    """Return values by position, float64 ``[positions]``; positions past the end keep the last.
+
+    Examples
+    --------
+    >>> by_position([0.9, 0.5], 3).tolist()
+    [0.9, 0.5, 0.5]
+    """
+    index = np.minimum(np.arange(positions), len(values) - 1)
+    return np.asarray(values, dtype=np.float64)[index]
 
 
 def examination(
@@ -33,8 +47,7 @@ def examination(
     >>> examination(2).tolist()
     [0.68, 0.61]
     """
-    index = np.minimum(np.arange(positions), len(values) - 1)
-    return np.asarray(values, dtype=np.float64)[index] ** eta
+    return by_position(values, positions) ** eta
 
 
 def attraction(grades: np.ndarray, ymax: int, *, eps: float = 0.1) -> np.ndarray:
@@ -94,23 +107,32 @@ def allocate_sessions(
     return rng.multinomial(sessions, share / share.sum())
 
 
-def draw_masks(
-    sessions: np.ndarray, probability: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw the click masks of independent positions (PBM), as counts.
+Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _merged(lists: np.ndarray, mask: np.ndarray, count: np.ndarray) -> Groups:
+    """Sort groups by list, then mask, and add up those that are equal in both."""
+    order = np.lexsort((mask, lists))
+    lists, mask, count = lists[order], mask[order], count[order]
+    changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
+    starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
+    return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count
+
+
+def draw_masks(sessions: np.ndarray, behaviour: Behaviour, rng: np.random.Generator) -> Groups:
+    """Draw the click masks of some displayed lists, as counts.
 
     The sessions of a list are exchangeable, so a group of sessions with equal clicks so far is
-    split by one binomial draw at the next position: the cost grows with the number of distinct
-    masks, not with the number of sessions, and the distribution is exactly that of drawing
-    every session on its own.
+    split by one binomial draw at the next position, and those who clicked by another into who
+    goes on and who is satisfied: the cost grows with the number of distinct masks, not with the
+    number of sessions, and the distribution is exactly that of drawing every session on its own.
 
     Parameters
     ----------
     sessions : numpy.ndarray
         int64 ``[lists]``, sessions of each list.
-    probability : numpy.ndarray
-        float64 ``[lists, positions]``, P(click) by list and position; 0 where nothing is shown; at
-        most 63 positions.
+    behaviour : Behaviour
+        What users do on these lists; at most 63 positions.
     rng : numpy.random.Generator
         Source of randomness.
 
@@ -122,36 +144,49 @@ def draw_masks(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> [a.tolist() for a in draw_masks(np.array([5]), np.array([[1.0, 0.0]]), rng)]
+    >>> users = Behaviour(np.array([[1.0, 0.0]]))
+    >>> [a.tolist() for a in draw_masks(np.array([5]), users, rng)]
     [[0], [1], [5]]
     """
+    examination, continuation = behaviour.broadcast()
+    everyone_goes_on = (behaviour.continuation == 1).all()
     lists = np.flatnonzero(sessions)
     mask = np.zeros(len(lists), dtype=np.uint64)
     count = np.asarray(sessions, dtype=np.int64)[lists]
-    for k in range(probability.shape[1]):
-        clicked = rng.binomial(count, probability[lists, k])
+    last = np.zeros(len(lists), dtype=np.int64)
+    satisfied = []
+    for k in range(behaviour.attraction.shape[1]):
+        probability = examination[lists, k, last] * behaviour.attraction[lists, k]
+        clicked = rng.binomial(count, probability)
         skipped, hit = clicked < count, clicked > 0
-        lists, mask, count = (
-            np.concatenate([lists[skipped], lists[hit]]),
-            np.concatenate([mask[skipped], mask[hit] | np.uint64(1 << k)]),
-            np.concatenate([(count - clicked)[skipped], clicked[hit]]),
+        hit_lists, hit_mask, going_on = lists[hit], mask[hit] | np.uint64(1 << k), clicked[hit]
+        if not everyone_goes_on:
+            going_on = rng.binomial(clicked[hit], continuation[hit_lists, k])
+            stops, goes = going_on < clicked[hit], going_on > 0
+            satisfied.append((hit_lists[stops], hit_mask[stops], (clicked[hit] - going_on)[stops]))
+            hit_lists, hit_mask, going_on = hit_lists[goes], hit_mask[goes], going_on[goes]
+        lists, mask, count, last = (
+            np.concatenate([lists[skipped], hit_lists]),
+            np.concatenate([mask[skipped], hit_mask]),
+            np.concatenate([(count - clicked)[skipped], going_on]),
+            np.concatenate([last[skipped], np.full(len(hit_lists), k + 1)]),
         )
-    order = np.lexsort((mask, lists))
-    return lists[order], mask[order], count[order]
+    groups = zip((lists, mask, count), *satisfied, strict=True)
+    return _merged(*(np.concatenate(arrays) for arrays in groups))
 
 
 def simulate_sessions(
     sessions: np.ndarray,
-    probability: np.ndarray,
+    behaviour: Behaviour,
     rng: np.random.Generator,
     *,
     empty_sessions: str = "keep",
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Groups:
     """Draw click masks and treat the sessions without a click as configured.
 
     Parameters
     ----------
-    sessions, probability, rng
+    sessions, behaviour, rng
         As in `draw_masks`.
     empty_sessions : {"keep", "drop", "resample"}
         ``drop`` leaves sessions without a click out; ``resample`` draws each of them again until
@@ -165,11 +200,11 @@ def simulate_sessions(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> p = np.array([[0.5, 0.5]])
-    >>> simulate_sessions(np.array([9]), p, rng, empty_sessions="resample")[2].sum()
+    >>> users = Behaviour(np.array([[0.5, 0.5]]))
+    >>> simulate_sessions(np.array([9]), users, rng, empty_sessions="resample")[2].sum()
     np.int64(9)
     """
-    groups = draw_masks(sessions, probability, rng)
+    groups = draw_masks(sessions, behaviour, rng)
     if empty_sessions == "keep":
         return groups
     drawn = [tuple(a[groups[1] > 0] for a in groups)]
@@ -177,12 +212,7 @@ def simulate_sessions(
     while redraws and (groups[1] == 0).any():
         empty = np.zeros_like(sessions)
         empty[groups[0][groups[1] == 0]] = groups[2][groups[1] == 0]
-        groups = draw_masks(empty, probability, rng)
+        groups = draw_masks(empty, behaviour, rng)
         drawn.append(tuple(a[groups[1] > 0] for a in groups))
         redraws -= 1
-    lists, mask, count = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
-    order = np.lexsort((mask, lists))
-    lists, mask, count = lists[order], mask[order], count[order]
-    changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
-    starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
-    return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count
+    return _merged(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
