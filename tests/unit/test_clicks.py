@@ -114,7 +114,7 @@ def test_few_sessions_split_like_sessions_drawn_one_by_one():
 )
 def test_groups_are_canonical_and_totals_are_kept(sessions, positions, empty, seed):
     rng = np.random.default_rng(seed)
-    p = rng.choice([0, 0.2, 0.9, 1], (len(sessions), positions))
+    p = rng.choice([0, 0.5, 0.9, 1], (len(sessions), positions))  # no session stays empty
     groups = clicks.simulate_sessions(np.array(sessions), Behaviour(p), rng, empty_sessions=empty)
     rows, masks, counts = groups
     assert (rows.dtype, masks.dtype, counts.dtype) == (np.int64, np.uint64, np.int64)

@@ -91,30 +91,28 @@ def _simulate_split(
 ) -> tuple[ClickLog, np.ndarray, bool]:
     queries, documents, scores = candidates
     attraction = clicks.attraction(split.grades, ymax, eps=setting["eps"])
-    streams = (log, name, round_)
-    each = setting["lists_per_query"]
     contexts = len(setting["click_model"].get("etas", [setting["eta"]]))
-    randomized = round(setting["randomized_share"] * sessions) if log == "randomized" else 0
-
-    if setting["display"] == "plackett_luce":
-        rng = stream(seed, "display", *streams)
-        temperature = setting["temperature"]
-        order = plackett_luce(documents, scores, each, rng, temperature=temperature)
-    else:
-        order = order_by_score(documents, scores)
-    displays = [(order, sessions - randomized, stream(seed, "sessions", *streams))]
-    if randomized:
-        rng = stream(seed, "shuffle", *streams)
-        displays.append((shuffle(documents, each, rng), randomized, rng))
+    share = round(setting["randomized_share"] * sessions) if log == "randomized" else 0
+    displays = {setting["display"]: sessions - share} | ({"shuffle": share} if share else {})
 
     logs, users, counts = [], [], []
-    for order, share, rng in displays:
-        lists = _show(*candidates, order, contexts=contexts, round_=round_, randomized=bool(logs))
+    for display, total in displays.items():
+        randomized = display == "shuffle"
+        rng = stream(seed, "shuffle" if randomized else "sessions", log, name, round_)
+        each = 1 if display == "policy" else setting["lists_per_query"]
         count = clicks.allocate_sessions(
-            share, len(queries), rng, exponent=setting["traffic_exponent"]
+            total, len(queries), rng, exponent=setting["traffic_exponent"]
         )
-        for parts in (len(order) // len(queries), contexts):
+        for parts in (each, contexts):
             count = rng.multinomial(count, np.full(parts, 1 / parts)).ravel()
+        if display == "policy":
+            order = order_by_score(documents, scores)
+        elif randomized:
+            order = shuffle(documents, each, rng)
+        else:
+            temperature = setting["temperature"]
+            order = plackett_luce(documents, scores, each, rng, temperature=temperature)
+        lists = _show(*candidates, order, contexts=contexts, round_=round_, randomized=randomized)
         users.append(_behave(lists, attraction, setting))
         groups = clicks.simulate_sessions(
             count, users[-1], rng, empty_sessions=setting["empty_sessions"]
