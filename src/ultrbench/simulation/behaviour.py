@@ -55,7 +55,7 @@ class Behaviour:
     by_position: bool = False
 
     def broadcast(self) -> tuple[np.ndarray, np.ndarray]:
-        """Views of `examination` and `continuation` at full shape."""
+        """Return views of `examination` and `continuation` at full shape."""
         lists, positions = self.attraction.shape
         return (
             np.broadcast_to(self.examination, (lists, positions, positions + 1)),
@@ -63,9 +63,14 @@ class Behaviour:
         )
 
     def examined(self) -> np.ndarray:
-        """P(examined) by list and position, float64 ``[lists, positions]``, without simulation.
+        """Return P(examined) by list and position, without simulation.
 
         The probabilities of the position clicked last are carried from the top to the bottom.
+
+        Returns
+        -------
+        numpy.ndarray
+            float64 ``[lists, positions]``; times `attraction` it is the click rate.
         """
         examination, continuation = self.broadcast()
         lists, positions = self.attraction.shape

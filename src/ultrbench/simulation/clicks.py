@@ -11,7 +11,19 @@ RESAMPLE_LIMIT = 100
 
 
 def by_position(values: Sequence[float], positions: int) -> np.ndarray:
-    """Return values by position, float64 ``[positions]``; positions past the end keep the last.
+    """Return values by position; positions past the end keep the last.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one, from position 1 on.
+    positions : int
+        Number of displayed positions.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``.
 
     Examples
     --------

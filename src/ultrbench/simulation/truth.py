@@ -72,6 +72,11 @@ def is_by_position(paths: Sequence[str | Path]) -> bool:
     It is where it is known and examination was a function of position alone in every round, which
     a file without the column ``by_position`` claims. Otherwise no error of theta is to be printed.
 
+    Parameters
+    ----------
+    paths : sequence of path-like
+        As in `read_truth`.
+
     Examples
     --------
     >>> import tempfile

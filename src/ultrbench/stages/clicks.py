@@ -160,7 +160,6 @@ def simulate_clicks(
     ymax = read_json(dataset / "dataset.json")["ymax"]
     arrays = read_arrays(candidates)
     per_query = setting["sessions"] / len(arrays["train_queries"])
-    truth = {}
     for name in LOGGED_SPLITS:
         split = read_split(dataset, name)
         queries, documents = arrays[f"{name}_queries"], arrays[f"{name}_documents"]
@@ -171,7 +170,7 @@ def simulate_clicks(
             real = documents >= 0
             scores = np.full(documents.shape, np.nan)
             scores[real] = predict(model.read_text(), split.features[documents[real]], trees)
-        simulated, *truth[name] = _simulate_split(
+        simulated, theta, by_position = _simulate_split(
             split,
             (queries, documents, scores),
             setting,
@@ -183,8 +182,8 @@ def simulate_clicks(
             seed=seed,
         )
         write_log(simulated, *log_files(out, name))
-    theta, by_position = truth["train"]
-    write_truth(out / "truth.csv", theta, by_position=by_position)
+        if name == "train":
+            write_truth(out / "truth.csv", theta, by_position=by_position)
 
 
 def import_clicks(dataset: Path, source: Path, out: Path) -> None:
