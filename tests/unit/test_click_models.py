@@ -309,6 +309,8 @@ def test_truth_of_rounds_is_comparable_where_all_are(tmp_path):
     assert read_truth([yes, no]).round(12).tolist() == [0.6, 0.3]
     assert read_truth([yes, none]) is None
     assert is_by_position([yes, own])
+    own.write_text("position,theta,by_position\n1,0.5\n2,0.4\n")
+    assert is_by_position([own])
     assert not any(is_by_position(paths) for paths in ([yes, no], [none], [none, yes]))
 
 

@@ -85,5 +85,8 @@ def is_by_position(paths: Sequence[str | Path]) -> bool:
     >>> is_by_position([path])
     False
     """
-    rounds = [[row.get("by_position", "true").lower() == "true" for row in _rows(p)] for p in paths]
+    rounds = [
+        [(row.get("by_position") or "true").lower() == "true" for row in _rows(path)]
+        for path in paths
+    ]
     return all(flags and all(flags) for flags in rounds)
