@@ -12,14 +12,23 @@ NAME_RULE = (
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
 SIMULATION_KEYS = (
+    "click_model",
     "eta",
     "eps",
     "examination",
     "empty_sessions",
     "traffic_exponent",
+    "display",
+    "temperature",
     "randomized_share",
     "lists_per_query",
 )
+WITHOUT_EFFECT = {
+    "ubm": ("examination",),
+    "cascade": ("eta", "examination"),
+    "dcm": ("eta", "examination"),
+    "contextual": ("eta",),
+}
 
 
 class Problem(NamedTuple):
@@ -93,6 +102,8 @@ def contradictions(
     for name, setting in settings.items():
         if "click_log" in setting:
             yield from _click_log_problems(name, config, schema)
+        else:
+            yield from _click_model_problems(name, setting, schema)
 
     for name in sorted(RESERVED_METHODS & set(methods)):
         yield refusal(
@@ -302,12 +313,32 @@ def _undefined_names(
                 yield Problem(path, f"{_where(path)}: no {noun} {name} is defined.{choice}")
 
 
+def _set_keys(
+    setting: Mapping[str, Any], keys: Iterable[str], schema: Mapping[str, Any]
+) -> list[str]:
+    """Which of some keys of a setting have another value than their default."""
+    known = schema["properties"]["settings"]["additionalProperties"]["properties"]
+    return [key for key in keys if setting[key] != known[key]["default"]]
+
+
+def _click_model_problems(
+    name: str, setting: Mapping[str, Any], schema: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Keys that a click model or a display does not use."""
+    kind = setting["click_model"].get("kind")
+    reasons = dict.fromkeys(WITHOUT_EFFECT.get(kind, ()), f"click_model is {kind}")
+    if setting["display"] != "plackett_luce":
+        reasons["temperature"] = f"display is {setting['display']}"
+    for key in _set_keys(setting, reasons, schema):
+        path = ("settings", name, key)
+        yield Problem(path, f"{_where(path)}: without effect, as {reasons[key]}; leave it out.")
+
+
 def _click_log_problems(
     name: str, config: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """What a click log of one's own rules out in its setting."""
     setting, study, training = config["settings"][name], config.get("study", {}), config["training"]
-    keys = schema["properties"]["settings"]["additionalProperties"]["properties"]
     where = _where(("settings", name))
 
     def refusal(key: str, sentence: str) -> Problem:
@@ -315,11 +346,8 @@ def _click_log_problems(
 
     if setting["rounds"] != 1:
         yield refusal("rounds", f"a click_log has 1 round, got {setting['rounds']}.")
-    for key in SIMULATION_KEYS:
-        if setting[key] != keys[key]["default"]:
-            yield refusal(
-                key, "without effect, as click_log replaces the simulation; leave it out."
-            )
+    for key in _set_keys(setting, SIMULATION_KEYS, schema):
+        yield refusal(key, "without effect, as click_log replaces the simulation; leave it out.")
     used = [
         (method, config.get("methods", {}).get(method, {})) for method in setting.get("methods", [])
     ]

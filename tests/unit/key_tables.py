@@ -31,6 +31,15 @@ def objects(schema: dict, name: str = "top level") -> Iterator[tuple[str, dict]]
         yield from objects(schema["additionalProperties"], f"{name}.<name>")
 
 
+def inline(value: object) -> str:
+    """Return a default as YAML in one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {part}' for key, part in value.items())}}}"
+    return str(value)
+
+
 def table(schema: dict) -> str:
     """Return the Markdown table of the keys of one mapping."""
     lines = ["| key | allowed | default | meaning |", "|---|---|---|---|"]
@@ -38,8 +47,7 @@ def table(schema: dict) -> str:
         default = "required" if key in schema.get("required", []) else "-"
         if "default" in part:
             value = part["default"]
-            text = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-            default = "see below" if value == {} else f"`{text}`"
+            default = "see below" if value == {} else f"`{inline(value)}`"
         lines.append(f"| `{key}` | {allowed(part)} | {default} | {part['description']} |")
     return "\n".join([schema["description"], "", *lines, ""])
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 
 from ultrbench.simulation import clicks
+from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.display import order_by_score, shuffle
 
 JOACHIMS = [0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06]
@@ -51,7 +52,7 @@ def test_click_rates_are_theta_times_gamma_in_every_cell():
     for eta in (0.0, 1.0, 2.0):
         p = clicks.examination(10, eta=eta) * clicks.attraction(grades, 4)
         n = np.full(40, 100_000)
-        groups = clicks.simulate_sessions(n, p, np.random.default_rng(11))
+        groups = clicks.simulate_sessions(n, Behaviour(p), np.random.default_rng(11))
         sessions, sums = per_list(groups, 40, 10)
         assert (sessions == n).all()
         certain = p == 1
@@ -78,7 +79,9 @@ def test_masks_have_the_joint_distribution_of_sessions_drawn_one_by_one():
         np.prod([q if bit else 1 - q for q, bit in zip(p, reversed(bits), strict=True)])
         for bits in product([0, 1], repeat=4)
     ]
-    drawn = masks_of(clicks.draw_masks(np.array([sessions]), p[None], np.random.default_rng(3)), 4)
+    drawn = masks_of(
+        clicks.draw_masks(np.array([sessions]), Behaviour(p[None]), np.random.default_rng(3)), 4
+    )
     loop = session_by_session(p, sessions, np.random.default_rng(4))
     for counts in (drawn, loop):
         assert 1e-3 < chisquare(counts, sessions * np.array(expected)).pvalue < 1 - 1e-3
@@ -88,7 +91,7 @@ def test_few_sessions_split_like_sessions_drawn_one_by_one():
     """Two sessions a list, 50,000 lists: the pair of masks, not only its mean, is as it should."""
     p, lists = np.array([0.5, 0.3]), 50_000
     rows, masks, counts = clicks.draw_masks(
-        np.full(lists, 2), np.tile(p, (lists, 1)), np.random.default_rng(5)
+        np.full(lists, 2), Behaviour(np.tile(p, (lists, 1))), np.random.default_rng(5)
     )
     pairs = np.zeros((lists, 4), dtype=int)
     pairs[rows, masks.astype(int)] = counts
@@ -111,8 +114,8 @@ def test_few_sessions_split_like_sessions_drawn_one_by_one():
 )
 def test_groups_are_canonical_and_totals_are_kept(sessions, positions, empty, seed):
     rng = np.random.default_rng(seed)
-    p = rng.choice([0, 0.2, 0.9, 1], (len(sessions), positions))
-    groups = clicks.simulate_sessions(np.array(sessions), p, rng, empty_sessions=empty)
+    p = rng.choice([0, 0.5, 0.9, 1], (len(sessions), positions))  # no session stays empty
+    groups = clicks.simulate_sessions(np.array(sessions), Behaviour(p), rng, empty_sessions=empty)
     rows, masks, counts = groups
     assert (rows.dtype, masks.dtype, counts.dtype) == (np.int64, np.uint64, np.int64)
     keys = list(zip(rows.tolist(), masks.tolist(), strict=True))
@@ -135,8 +138,10 @@ def test_groups_are_canonical_and_totals_are_kept(sessions, positions, empty, se
 
 def test_dropping_loses_the_share_of_empty_sessions_and_no_click():
     p, sessions = np.array([[0.3, 0.2, 0.05]]), np.array([100_000])
-    kept = clicks.simulate_sessions(sessions, p, np.random.default_rng(1))
-    dropped = clicks.simulate_sessions(sessions, p, np.random.default_rng(1), empty_sessions="drop")
+    kept = clicks.simulate_sessions(sessions, Behaviour(p), np.random.default_rng(1))
+    dropped = clicks.simulate_sessions(
+        sessions, Behaviour(p), np.random.default_rng(1), empty_sessions="drop"
+    )
     assert (per_list(kept, 1, 3)[1] == per_list(dropped, 1, 3)[1]).all()
     empty = 100_000 - dropped[2].sum()
     expected = 100_000 * 0.7 * 0.8 * 0.95
@@ -146,7 +151,10 @@ def test_dropping_loses_the_share_of_empty_sessions_and_no_click():
 def test_resampling_draws_from_the_distribution_given_a_click():
     p, sessions = np.array([0.3, 0.2, 0.05]), 100_000
     groups = clicks.simulate_sessions(
-        np.array([sessions]), p[None], np.random.default_rng(2), empty_sessions="resample"
+        np.array([sessions]),
+        Behaviour(p[None]),
+        np.random.default_rng(2),
+        empty_sessions="resample",
     )
     counts = masks_of(groups, 3)
     assert counts[0] == 0 and counts.sum() == sessions
@@ -159,7 +167,7 @@ def test_resampling_draws_from_the_distribution_given_a_click():
 def test_resampling_loses_no_session_however_rare_a_click_is():
     p = np.array([[1e-12, 0, 0], [0.068, 0, 0], [1e-9, 1e-12, 0], [0, 0, 1e-300]])
     groups = clicks.simulate_sessions(
-        np.full(4, 10**12), p, np.random.default_rng(0), empty_sessions="resample"
+        np.full(4, 10**12), Behaviour(p), np.random.default_rng(0), empty_sessions="resample"
     )
     assert per_list(groups, 4, 3)[0].tolist() == [10**12] * 4
     share = per_list(groups, 4, 3)[1][2] / 10**12
@@ -168,7 +176,7 @@ def test_resampling_loses_no_session_however_rare_a_click_is():
 
 def test_sessions_that_cannot_have_a_click_are_dropped():
     groups = clicks.simulate_sessions(
-        np.array([5, 5]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.random.default_rng(0),
+        np.array([5, 5]), Behaviour(np.array([[0.0, 0.0], [1.0, 0.0]])), np.random.default_rng(0),
         empty_sessions="resample",
     )  # fmt: skip
     assert [a.tolist() for a in groups] == [[1], [1], [5]]
@@ -177,7 +185,10 @@ def test_sessions_that_cannot_have_a_click_are_dropped():
 @pytest.mark.parametrize("empty", ["keep", "drop", "resample"])
 def test_no_session_gives_no_group(empty):
     groups = clicks.simulate_sessions(
-        np.zeros(3, dtype=int), np.full((3, 2), 0.5), np.random.default_rng(0), empty_sessions=empty
+        np.zeros(3, dtype=int),
+        Behaviour(np.full((3, 2), 0.5)),
+        np.random.default_rng(0),
+        empty_sessions=empty,
     )
     assert [len(a) for a in groups] == [0, 0, 0]
 
@@ -185,7 +196,7 @@ def test_no_session_gives_no_group(empty):
 def test_sixty_three_positions_set_the_top_bit():
     p = np.zeros((1, 63))
     p[0, [0, 62]] = 1
-    groups = clicks.draw_masks(np.array([2**53]), p, np.random.default_rng(0))
+    groups = clicks.draw_masks(np.array([2**53]), Behaviour(p), np.random.default_rng(0))
     assert [a.tolist() for a in groups] == [[0], [2**62 + 1], [2**53]]
 
 
@@ -193,7 +204,9 @@ def test_equal_streams_give_equal_sessions():
     p = np.random.default_rng(0).random((20, 8))
     n = np.arange(20) * 37
     one, two, other = (
-        clicks.simulate_sessions(n, p, np.random.default_rng(seed), empty_sessions="resample")
+        clicks.simulate_sessions(
+            n, Behaviour(p), np.random.default_rng(seed), empty_sessions="resample"
+        )
         for seed in (1, 1, 2)
     )
     assert all((a == b).all() for a, b in zip(one, two, strict=True))

@@ -14,6 +14,7 @@ from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
 
 from ultrbench.configuration import read_config
 from ultrbench.errors import UserError
+from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.study import (
     final_round,
     headline_metric,
@@ -437,6 +438,59 @@ def test_a_click_log_rules_out_what_only_a_simulation_has(tmp_path: Path) -> Non
         "settings.own.click_log: it belongs to one data set, and study.datasets has synthetic, "
         "yahoo; run them apart.",
     ]
+
+
+def test_every_click_model_of_the_registry_can_be_configured() -> None:
+    settings = schema["properties"]["settings"]["additionalProperties"]["properties"]
+    options = settings["click_model"]["oneOf"]
+    kinds = [kind for option in options for kind in option["properties"]["kind"]["enum"]]
+    assert sorted(kinds) == sorted(CLICK_MODELS)
+    for kind in kinds:
+        accepted({"settings": {"static": {"click_model": {"kind": kind}}}})
+
+
+def test_a_setting_is_position_based_unless_it_says_otherwise() -> None:
+    assert accepted({})["settings"]["static"]["click_model"] == {"kind": "pbm"}
+    over = {"settings": {"static": {"click_model": {"kind": "dcm", "continuation": [1, 0]}}}}
+    assert accepted(over)["settings"]["static"]["click_model"]["continuation"] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "setting, sentence",
+    [
+        (
+            {"click_model": {"kind": "cascade"}, "eta": 2},
+            "eta: without effect, as click_model is cascade; leave it out.",
+        ),
+        (
+            {"click_model": {"kind": "ubm"}, "examination": [1]},
+            "examination: without effect, as click_model is ubm; leave it out.",
+        ),
+        (
+            {"temperature": 2},
+            "temperature: without effect, as display is policy; leave it out.",
+        ),
+        (
+            {"click_model": {"kind": "pbm", "continuation": [1]}},
+            "click_model.continuation is not a key of the configuration. There is: kind.",
+        ),
+        (
+            {"click_model": {"kind": "dbn"}},
+            "click_model.kind: pbm, ubm, cascade, additive, dcm, trust or contextual is wanted, "
+            "got the text 'dbn'.",
+        ),
+        (
+            {"click_model": {"kind": "contextual", "etas": [0, -1]}},
+            "click_model.etas[1]: a number from 0 to 100 is wanted, got -1.",
+        ),
+        (
+            {"click_model": "ubm"},
+            "click_model: a mapping is wanted, got the text 'ubm'.",
+        ),
+    ],
+)
+def test_keys_of_a_click_model(setting: dict, sentence: str) -> None:
+    assert problems({"settings": {"static": setting}})[0].startswith(f"settings.static.{sentence}")
 
 
 def test_keys_that_stand_twice_are_named_with_file_and_line(tmp_path: Path) -> None:

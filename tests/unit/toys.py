@@ -4,6 +4,7 @@ import numpy as np
 
 from ultrbench.datasets.split import Split
 from ultrbench.simulation import clicks
+from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.log import ClickLog
 
 
@@ -43,7 +44,7 @@ def click(log, sessions, theta, gamma, seed=0):
     """Sessions of the position-based model on the lists of a log; gamma is by document row."""
     probability = np.where(log.shown, theta[: log.positions] * gamma[log.documents], 0.0)
     rng = np.random.default_rng(seed)
-    return log.with_clicks(*clicks.simulate_sessions(sessions, probability, rng))
+    return log.with_clicks(*clicks.simulate_sessions(sessions, Behaviour(probability), rng))
 
 
 def candidates(split, *, width, seed=0):

@@ -3,7 +3,7 @@ rule simulate_clicks:
         dataset=dataset_files,
         candidates=per_seed(CANDIDATES),
         ranker=display_policy,
-        code=code("stages.clicks"),
+        code=click_model_code,
     output:
         truth=per_seed(f"{ROUND}/truth.csv"),
         log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),

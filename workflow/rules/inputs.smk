@@ -48,6 +48,12 @@ def log_of_track(wildcards):
     return study.method_log(config, wildcards.track)
 
 
+def click_model_code(wildcards):
+    kind = config["settings"][wildcards.setting]["click_model"]["kind"]
+    source = CLICK_MODELS[kind].partition(":")[0].removeprefix("ultrbench.")
+    return code("stages.clicks", source)
+
+
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [

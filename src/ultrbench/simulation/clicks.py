@@ -4,7 +4,33 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ultrbench.simulation.behaviour import Behaviour
+
 JOACHIMS_EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
+
+
+def by_position(values: Sequence[float], positions: int) -> np.ndarray:
+    """Return values by position; positions past the end keep the last.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one, from position 1 on.
+    positions : int
+        Number of displayed positions.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``.
+
+    Examples
+    --------
+    >>> by_position([0.9, 0.5], 3).tolist()
+    [0.9, 0.5, 0.5]
+    """
+    index = np.minimum(np.arange(positions), len(values) - 1)
+    return np.asarray(values, dtype=np.float64)[index]
 
 
 def examination(
@@ -32,8 +58,7 @@ def examination(
     >>> examination(2).tolist()
     [0.68, 0.61]
     """
-    index = np.minimum(np.arange(positions), len(values) - 1)
-    return np.asarray(values, dtype=np.float64)[index] ** eta
+    return by_position(values, positions) ** eta
 
 
 def attraction(grades: np.ndarray, ymax: int, *, eps: float = 0.1) -> np.ndarray:
@@ -95,7 +120,7 @@ def first_click(probability: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     probability : numpy.ndarray
-        float64 ``[lists, positions]``, P(click), independent between positions.
+        float64 ``[lists, positions]``, P(click at k | no click before k).
 
     Returns
     -------
@@ -116,27 +141,29 @@ def first_click(probability: np.ndarray) -> np.ndarray:
     return np.where(last, probability > 0, np.minimum(chance, 1))
 
 
+Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 def draw_masks(
     sessions: np.ndarray,
-    probability: np.ndarray,
+    behaviour: Behaviour,
     rng: np.random.Generator,
     *,
     first: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw the click masks of independent positions (PBM), as counts.
+) -> Groups:
+    """Draw the click masks of some displayed lists, as counts.
 
     The sessions of a list are exchangeable, so a group of sessions with equal clicks so far is
-    split by one binomial draw at the next position: the cost grows with the number of distinct
-    masks, not with the number of sessions, and the distribution is exactly that of drawing
-    every session on its own.
+    split by one binomial draw at the next position, and those who clicked by another into who
+    goes on and who is satisfied: the cost grows with the number of distinct masks, not with the
+    number of sessions, and the distribution is exactly that of drawing every session on its own.
 
     Parameters
     ----------
     sessions : numpy.ndarray
         int64 ``[lists]``, sessions of each list.
-    probability : numpy.ndarray
-        float64 ``[lists, positions]``, P(click) by list and position; 0 where nothing is shown; at
-        most 63 positions.
+    behaviour : Behaviour
+        What users do on these lists; at most 63 positions.
     rng : numpy.random.Generator
         Source of randomness.
     first : numpy.ndarray, optional
@@ -151,39 +178,57 @@ def draw_masks(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> [a.tolist() for a in draw_masks(np.array([5]), np.array([[1.0, 0.0]]), rng)]
+    >>> users = Behaviour(np.array([[1.0, 0.0]]))
+    >>> [a.tolist() for a in draw_masks(np.array([5]), users, rng)]
     [[0], [1], [5]]
     """
+    examination, continuation = behaviour.broadcast()
+    everyone_goes_on = (behaviour.continuation == 1).all()
     lists = np.flatnonzero(sessions)
     mask = np.zeros(len(lists), dtype=np.uint64)
     count = np.asarray(sessions, dtype=np.int64)[lists]
-    for k in range(probability.shape[1]):
-        chance = probability[lists, k]
+    last = np.zeros(len(lists), dtype=np.int64)
+    satisfied = []
+    for k in range(behaviour.attraction.shape[1]):
+        chance = examination[lists, k, last] * behaviour.attraction[lists, k]
         if first is not None:
             chance = np.where(mask == 0, first[lists, k], chance)
         clicked = rng.binomial(count, chance)
         skipped, hit = clicked < count, clicked > 0
-        lists, mask, count = (
-            np.concatenate([lists[skipped], lists[hit]]),
-            np.concatenate([mask[skipped], mask[hit] | np.uint64(1 << k)]),
-            np.concatenate([(count - clicked)[skipped], clicked[hit]]),
+        hit_lists, hit_mask, going_on = lists[hit], mask[hit] | np.uint64(1 << k), clicked[hit]
+        if not everyone_goes_on:
+            going_on = rng.binomial(clicked[hit], continuation[hit_lists, k])
+            stops, goes = going_on < clicked[hit], going_on > 0
+            satisfied.append((hit_lists[stops], hit_mask[stops], (clicked[hit] - going_on)[stops]))
+            hit_lists, hit_mask, going_on = hit_lists[goes], hit_mask[goes], going_on[goes]
+        lists, mask, count, last = (
+            np.concatenate([lists[skipped], hit_lists]),
+            np.concatenate([mask[skipped], hit_mask]),
+            np.concatenate([(count - clicked)[skipped], going_on]),
+            np.concatenate([last[skipped], np.full(len(hit_lists), k + 1)]),
         )
+    groups = zip((lists, mask, count), *satisfied, strict=True)
+    lists, mask, count = (np.concatenate(arrays) for arrays in groups)
     order = np.lexsort((mask, lists))
-    return lists[order], mask[order], count[order]
+    lists, mask, count = lists[order], mask[order], count[order]
+    # Satisfied and unsatisfied sessions can end with the same clicks.
+    changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
+    starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
+    return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count
 
 
 def simulate_sessions(
     sessions: np.ndarray,
-    probability: np.ndarray,
+    behaviour: Behaviour,
     rng: np.random.Generator,
     *,
     empty_sessions: str = "keep",
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Groups:
     """Draw click masks and treat the sessions without a click as configured.
 
     Parameters
     ----------
-    sessions, probability, rng
+    sessions, behaviour, rng
         As in `draw_masks`.
     empty_sessions : {"keep", "drop", "resample"}
         ``drop`` leaves sessions without a click out; ``resample`` draws each of them again until
@@ -198,13 +243,15 @@ def simulate_sessions(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> p = np.array([[0.5, 0.5]])
-    >>> simulate_sessions(np.array([9]), p, rng, empty_sessions="resample")[2].sum()
+    >>> users = Behaviour(np.array([[0.5, 0.5]]))
+    >>> simulate_sessions(np.array([9]), users, rng, empty_sessions="resample")[2].sum()
     np.int64(9)
     """
     if empty_sessions == "resample":
-        possible = np.where((probability > 0).any(axis=1), sessions, 0)
-        return draw_masks(possible, probability, rng, first=first_click(probability))
-    lists, mask, count = draw_masks(sessions, probability, rng)
+        # Until the first click users of every model go on to the next position.
+        unclicked = behaviour.unclicked()
+        possible = np.where((unclicked > 0).any(axis=1), sessions, 0)
+        return draw_masks(possible, behaviour, rng, first=first_click(unclicked))
+    lists, mask, count = draw_masks(sessions, behaviour, rng)
     kept = mask > 0 if empty_sessions == "drop" else np.ones(len(mask), dtype=bool)
     return lists[kept], mask[kept], count[kept]

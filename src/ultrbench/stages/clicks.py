@@ -1,5 +1,7 @@
 """Stage `clicks`: show the candidates and log what is clicked, or take in a log of one's own."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ from ultrbench.files import read_arrays, read_json
 from ultrbench.ranking.model import predict
 from ultrbench.seeding import stream
 from ultrbench.simulation import clicks
-from ultrbench.simulation.display import order_by_score, shuffle
+from ultrbench.simulation.behaviour import Behaviour, find_click_model, mean_examination
+from ultrbench.simulation.display import order_by_score, plackett_luce, shuffle
 from ultrbench.simulation.external import read_external_log, read_external_truth
 from ultrbench.simulation.log import ClickLog, concatenate, log_files, write_log
-from ultrbench.simulation.truth import write_truth
+from ultrbench.simulation.truth import is_by_position, write_truth
 
 LOGGED_SPLITS = ("train", "vali")
 
@@ -25,11 +28,16 @@ def _show(
     scores: np.ndarray,
     order: np.ndarray,
     *,
+    contexts: int,
     round_: int,
     randomized: bool,
 ) -> ClickLog:
-    """Put candidates in displayed order; the log has no sessions yet."""
+    """Put candidates in displayed order, in each context; the log has no sessions yet."""
+    order = np.repeat(order, contexts, axis=0)
     lists = len(order)
+    queries, documents, scores = (
+        np.repeat(a, lists // len(queries), axis=0) for a in (queries, documents, scores)
+    )
     none = np.empty(0, dtype=np.int64)
     shown = np.take_along_axis(documents, order, axis=1)
     score = (
@@ -41,24 +49,32 @@ def _show(
         score,
         np.full(lists, round_, dtype=np.uint8),
         np.full(lists, randomized),
-        np.zeros(lists, dtype=np.uint8),
+        np.tile(np.arange(contexts, dtype=np.uint8), lists // contexts),
         none,
         none.astype(np.uint64),
         none,
     )
 
 
-def _click(
-    lists: ClickLog,
-    sessions: np.ndarray,
-    theta: np.ndarray,
-    attraction: np.ndarray,
-    rng: np.random.Generator,
-    empty_sessions: str,
-) -> ClickLog:
-    probability = np.where(lists.shown, theta * attraction[lists.documents], 0.0)
-    groups = clicks.simulate_sessions(sessions, probability, rng, empty_sessions=empty_sessions)
-    return lists.with_clicks(*groups)
+def _behave(lists: ClickLog, attraction: np.ndarray, setting: dict[str, Any]) -> Behaviour:
+    """Let the setting's click model say what users do on displayed lists."""
+    kind, parameters = setting["click_model"]["kind"], dict(setting["click_model"])
+    del parameters["kind"]
+    users = find_click_model(kind)(
+        np.where(lists.shown, attraction[lists.documents], 0.0),
+        contexts=lists.contexts,
+        eta=setting["eta"],
+        examination=setting["examination"],
+        **parameters,
+    )
+    return replace(users, attraction=np.where(lists.shown, users.attraction, 0.0))
+
+
+def _truth(users: Sequence[Behaviour], log: ClickLog, sessions: np.ndarray) -> np.ndarray:
+    """Theta, or the marginal probability of examination where theta alone does not say it all."""
+    if users[0].by_position:
+        return users[0].examination[0, :, 0]
+    return mean_examination(np.concatenate([u.examined() for u in users]), log.shown, sessions)
 
 
 def _simulate_split(
@@ -72,35 +88,43 @@ def _simulate_split(
     name: str,
     round_: int,
     seed: int,
-) -> tuple[ClickLog, np.ndarray]:
+) -> tuple[ClickLog, np.ndarray, bool]:
     queries, documents, scores = candidates
-    theta = clicks.examination(
-        documents.shape[1], eta=setting["eta"], values=setting["examination"]
-    )
     attraction = clicks.attraction(split.grades, ymax, eps=setting["eps"])
-    streams = (log, name, round_)
-    randomized = round(setting["randomized_share"] * sessions) if log == "randomized" else 0
+    contexts = len(setting["click_model"].get("etas", [setting["eta"]]))
+    share = round(setting["randomized_share"] * sessions) if log == "randomized" else 0
+    displays = {setting["display"]: sessions - share} | ({"shuffle": share} if share else {})
+
     # A popular query is popular in every round, and in the replica too.
     traffic = clicks.query_traffic(
         len(queries), setting["traffic_exponent"], stream(seed, "traffic", name)
     )
-    rng = stream(seed, "sessions", *streams)
-    counts = rng.multinomial(sessions - randomized, traffic)
-    lists = _show(
-        queries, documents, scores, order_by_score(documents, scores),
-        round_=round_, randomized=False,
-    )  # fmt: skip
-    logs = [_click(lists, counts, theta, attraction, rng, setting["empty_sessions"])]
-    if randomized:
-        rng = stream(seed, "shuffle", *streams)
-        each = setting["lists_per_query"]
-        counts = rng.multinomial(
-            rng.multinomial(randomized, traffic), np.full(each, 1 / each)
-        ).ravel()
-        repeated = (np.repeat(a, each, axis=0) for a in (queries, documents, scores))
-        lists = _show(*repeated, shuffle(documents, each, rng), round_=round_, randomized=True)
-        logs.append(_click(lists, counts, theta, attraction, rng, setting["empty_sessions"]))
-    return concatenate(logs), theta
+
+    logs, users, counts = [], [], []
+    for display, total in displays.items():
+        randomized = display == "shuffle"
+        rng = stream(seed, "shuffle" if randomized else "sessions", log, name, round_)
+        each = 1 if display == "policy" else setting["lists_per_query"]
+        count = rng.multinomial(total, traffic)
+        for parts in (each, contexts):
+            count = rng.multinomial(count, np.full(parts, 1 / parts)).ravel()
+        if display == "policy":
+            order = order_by_score(documents, scores)
+        elif randomized:
+            order = shuffle(documents, each, rng)
+        else:
+            temperature = setting["temperature"]
+            order = plackett_luce(documents, scores, each, rng, temperature=temperature)
+        lists = _show(*candidates, order, contexts=contexts, round_=round_, randomized=randomized)
+        users.append(_behave(lists, attraction, setting))
+        groups = clicks.simulate_sessions(
+            count, users[-1], rng, empty_sessions=setting["empty_sessions"]
+        )
+        logs.append(lists.with_clicks(*groups))
+        counts.append(count)
+    simulated = concatenate(logs)
+    theta = _truth(users, simulated, np.concatenate(counts))
+    return simulated, theta, users[0].by_position
 
 
 def simulate_clicks(
@@ -121,7 +145,9 @@ def simulate_clicks(
     dataset, candidates : pathlib.Path
         Outputs of the stages before.
     out : pathlib.Path
-        Folder to write: ``{train,vali}.{lists,clicks}.parquet`` and ``truth.csv``.
+        Folder to write: ``{train,vali}.{lists,clicks}.parquet`` and ``truth.csv``. Where
+        examination is not a function of position alone, the truth is its mean over the training
+        lists, weighted by the sessions drawn (before empty ones are dropped or drawn again).
     setting : dict
         Click model and sessions, from the config.
     log : {"initial", "randomized", "replica"}
@@ -147,7 +173,7 @@ def simulate_clicks(
             real = documents >= 0
             scores = np.full(documents.shape, np.nan)
             scores[real] = predict(model.read_text(), split.features[documents[real]], trees)
-        simulated, theta = _simulate_split(
+        simulated, theta, by_position = _simulate_split(
             split,
             (queries, documents, scores),
             setting,
@@ -159,7 +185,8 @@ def simulate_clicks(
             seed=seed,
         )
         write_log(simulated, *log_files(out, name))
-    write_truth(out / "truth.csv", theta)
+        if name == "train":
+            write_truth(out / "truth.csv", theta, by_position=by_position)
 
 
 def import_clicks(dataset: Path, source: Path, out: Path) -> None:
@@ -194,4 +221,5 @@ def import_clicks(dataset: Path, source: Path, out: Path) -> None:
         )
     for name, log in logs.items():
         write_log(log, *log_files(out, name))
-    write_truth(out / "truth.csv", truth)
+    by_position = not len(truth) or is_by_position([source / "truth.csv"])
+    write_truth(out / "truth.csv", truth, by_position=by_position)

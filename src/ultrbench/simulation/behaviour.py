@@ -1,0 +1,137 @@
+"""What every click model says about users, and the registry of click models."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+
+import numpy as np
+
+CLICK_MODELS = {
+    "pbm": "ultrbench.simulation.click_models.pbm:behaviour",
+    "ubm": "ultrbench.simulation.click_models.ubm:behaviour",
+    "cascade": "ultrbench.simulation.click_models.dcm:cascade",
+    "dcm": "ultrbench.simulation.click_models.dcm:behaviour",
+    "trust": "ultrbench.simulation.click_models.trust:behaviour",
+    "contextual": "ultrbench.simulation.click_models.contextual:behaviour",
+    "additive": "ultrbench.simulation.click_models.additive:behaviour",
+}
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Examination, clicks and satisfaction on some displayed lists.
+
+    Users go from the top to the bottom. While they browse they examine a position with a
+    probability that may depend on the list and on where they clicked last, click what they
+    examined with the probability of its attraction, and go on after a click, or are satisfied and
+    stop. Every click model of the registry is a case of this.
+
+    Attributes
+    ----------
+    attraction : numpy.ndarray
+        float64 ``[lists, positions]``, P(click | examined); 0 where nothing is shown.
+    examination : numpy.ndarray
+        float64, P(examined | still browsing, last click), of a shape that broadcasts to
+        ``[lists, positions, positions + 1]``; the last axis is the position clicked last, 0 for
+        none.
+    continuation : numpy.ndarray
+        float64, P(goes on | click), of a shape that broadcasts to ``[lists, positions]``.
+    by_position : bool
+        Whether examination is a function of position alone. Otherwise there is no true theta that
+        an estimate could be compared with.
+
+    Examples
+    --------
+    Two positions; who clicks the first is satisfied in half of the sessions.
+
+    >>> users = Behaviour(np.array([[0.5, 0.4]]), continuation=np.array([[0.5]]))
+    >>> users.examined().tolist()
+    [[1.0, 0.75]]
+    """
+
+    attraction: np.ndarray
+    examination: np.ndarray = field(default_factory=lambda: np.ones((1, 1, 1)))
+    continuation: np.ndarray = field(default_factory=lambda: np.ones((1, 1)))
+    by_position: bool = False
+
+    def broadcast(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return views of `examination` and `continuation` at full shape."""
+        lists, positions = self.attraction.shape
+        return (
+            np.broadcast_to(self.examination, (lists, positions, positions + 1)),
+            np.broadcast_to(self.continuation, (lists, positions)),
+        )
+
+    def unclicked(self) -> np.ndarray:
+        """Return P(click at k | no click before k) by list and position."""
+        examination, _ = self.broadcast()
+        return examination[:, :, 0] * self.attraction
+
+    def examined(self) -> np.ndarray:
+        """Return P(examined) by list and position, without simulation.
+
+        The probabilities of the position clicked last are carried from the top to the bottom.
+
+        Returns
+        -------
+        numpy.ndarray
+            float64 ``[lists, positions]``; times `attraction` it is the click rate.
+        """
+        examination, continuation = self.broadcast()
+        lists, positions = self.attraction.shape
+        browsing = np.zeros((lists, positions + 1))  # by position clicked last
+        browsing[:, 0] = 1
+        examined = np.empty((lists, positions))
+        for k in range(positions):
+            sees = browsing[:, : k + 1] * examination[:, k, : k + 1]
+            examined[:, k] = sees.sum(axis=1)
+            browsing[:, : k + 1] -= sees * self.attraction[:, k, None]
+            browsing[:, k + 1] = examined[:, k] * self.attraction[:, k] * continuation[:, k]
+        return examined
+
+
+def find_click_model(kind: str) -> Callable[..., Behaviour]:
+    """Return the function of a click model of `CLICK_MODELS`, importing its module.
+
+    Every click model is called as ``behaviour(attraction, contexts=..., eta=..., examination=...,
+    **parameters)`` with the attraction gamma(y) of the displayed documents, float64 ``[lists,
+    positions]``, the kind of the sessions of each list, int ``[lists]``, the setting's keys
+    ``eta`` and ``examination``, and the keys of the kind.
+
+    Examples
+    --------
+    >>> find_click_model("cascade").__module__
+    'ultrbench.simulation.click_models.dcm'
+    """
+    module, _, name = CLICK_MODELS[kind].partition(":")
+    return getattr(import_module(module), name)
+
+
+def mean_examination(examined: np.ndarray, shown: np.ndarray, sessions: np.ndarray) -> np.ndarray:
+    """Return the marginal probability of examination by position.
+
+    Parameters
+    ----------
+    examined : numpy.ndarray
+        float64 ``[lists, positions]``, of `Behaviour.examined`.
+    shown : numpy.ndarray
+        bool ``[lists, positions]``, where a document is shown.
+    sessions : numpy.ndarray
+        int64 ``[lists]``, sessions drawn, the weight of a list; at a position that no session
+        reached all lists that show it weigh the same.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``; NaN where nothing is shown.
+
+    Examples
+    --------
+    >>> examined, shown = np.array([[1, 0.2], [1, 0.8]]), np.ones((2, 2), bool)
+    >>> mean_examination(examined, shown, np.array([3, 1])).round(3).tolist()
+    [1.0, 0.35]
+    """
+    weights = np.where(sessions @ shown > 0, sessions[:, None], 1.0) * shown
+    sums = weights.sum(axis=0)
+    theta = np.full(len(sums), np.nan)
+    return np.divide((weights * examined).sum(axis=0), sums, out=theta, where=sums > 0)
