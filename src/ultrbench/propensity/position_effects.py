@@ -11,6 +11,7 @@ Where each unit is a pair of positions, it is a Bradley-Terry model.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -22,7 +23,8 @@ TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
 
 
-def _named(positions: list[int]) -> str:
+def _named(groups: list[list[int]]) -> str:
+    positions = sorted(chain.from_iterable(groups))
     word = "position" if len(positions) == 1 else "positions"
     return f"{word} {', '.join(map(str, positions))}"
 
@@ -56,15 +58,15 @@ def check_connected(kind: str, impressions: np.ndarray, clicks: np.ndarray, reme
     reached, *apart = position_groups(links)
     if apart:
         raise UserError(
-            f"estimator {kind}: {_named(sum(apart, []))} cannot be reached from position 1: no"
+            f"estimator {kind}: {_named(apart)} cannot be reached from position 1: no"
             " chain of documents, each seen at two positions, connects them with"
-            f" {_named(reached)}; {remedy}"
+            f" {_named([reached])}; {remedy}"
         )
     _, *apart = position_groups(links_of(clicks, impressions), strong=True)
     if apart:
         raise UserError(
             f"estimator {kind}: the documents that were seen at several positions have too few"
-            f" clicks to compare {_named(sum(apart, []))} with position 1; log more sessions or"
+            f" clicks to compare {_named(apart)} with position 1; log more sessions or"
             " show fewer positions (list_size)"
         )
 
