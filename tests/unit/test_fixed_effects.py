@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from moved_documents import GAMMA, THETA, expected_log, shuffled
 from scipy.optimize import minimize
@@ -42,7 +42,7 @@ def test_two_positions_by_hand():
     assert fixed_effects(log).relative[1] == pytest.approx((3 / 20) / (6 / 10))
 
 
-def alternated(n, c, rounds=5000):
+def alternated(n, c, rounds=2000):
     theta = np.ones(n.shape[1])
     for _ in range(rounds):
         effect = c.sum(axis=1) / (n @ theta)
@@ -50,8 +50,9 @@ def alternated(n, c, rounds=5000):
     return theta / theta[0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+@example(98)  # rounding hid the gain of the last steps
 def test_agrees_with_the_alternating_closed_form(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 30, size=(12, 4)).astype(float)

@@ -109,5 +109,11 @@ def position_groups(links: np.ndarray, *, strong: bool = False) -> list[list[int
 
 
 def links_of(units: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return which positions k, l have a unit with units[u, k] > 0 and others[u, l] > 0."""
+    """Return which positions k, l have a unit u with units[u, k] > 0 and others[u, l] > 0.
+
+    Examples
+    --------
+    >>> links_of(np.array([[3.0, 0.0]]), np.array([[9.0, 9.0]])).tolist()
+    [[True, True], [False, False]]
+    """
     return (units > 0).T.astype(np.float64) @ (others > 0) > 0

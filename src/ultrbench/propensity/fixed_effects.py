@@ -22,8 +22,10 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     `ultrbench.propensity.position_effects`.
 
     It assumes that an order does not depend on the clicks it is compared with. In a dynamic log
-    the ranker of a round has learnt from the clicks of the rounds before, which biases theta by
-    an amount that falls with the sessions a query.
+    the ranker of a round has learnt from the clicks of the rounds before: documents that were
+    lucky at a low position move up and are not lucky again, so that theta of low positions comes
+    out too large, by about .05 in its logarithm with 25 sessions a query and round, by about .015
+    with 80 (synthetic data, four rounds). The standard errors do not know of it.
 
     Parameters
     ----------

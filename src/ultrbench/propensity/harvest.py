@@ -29,6 +29,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
     are the adjacent ones. The paper weights documents by the traffic of their query, w_d here is
     n_dk n_dl / (n_dk + n_dl), in proportion to it when the orders have equal traffic, so that a
     document with few impressions at one position adds little noise (Mantel and Haenszel 1959).
+    On dynamic logs it has the bias of `ultrbench.propensity.fixed_effects.estimate`.
 
     Parameters
     ----------

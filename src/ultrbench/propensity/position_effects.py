@@ -21,6 +21,7 @@ from ultrbench.propensity.exposures import links_of, position_groups
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
+SLACK = 1e-10
 
 
 def _named(groups: list[list[int]]) -> str:
@@ -149,8 +150,9 @@ def fit_effects(impressions: np.ndarray, clicks: np.ndarray) -> Fit:
         score = of_position - of_unit @ share
         step = np.append(0.0, np.linalg.solve(curvature(share), score[1:]))
         converged = bool(np.abs(step).max() < TOLERANCE)
-        # A step this small is taken whole: rounding hides what it adds to the likelihood.
-        while not converged and likelihood(logs + step) < likelihood(logs):
+        # Near the maximum rounding hides what a step adds, hence the slack.
+        now = likelihood(logs)
+        while likelihood(logs + step) < now - SLACK * abs(now):
             step /= 2
         logs = logs + step
         trace.append(np.exp(logs).tolist())

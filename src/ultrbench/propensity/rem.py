@@ -47,12 +47,18 @@ class Cells:
 
 
 def relevance_of(scores: np.ndarray) -> np.ndarray:
-    """Return gamma = P(click | examined), the logistic function of the scores."""
+    """Return gamma = P(click | examined), the logistic function of the scores.
+
+    Examples
+    --------
+    >>> relevance_of(np.array([0.0])).tolist()
+    [0.5]
+    """
     return np.clip(1 / (1 + np.exp(-np.clip(scores, -30, 30))), MARGIN, 1 - MARGIN)
 
 
 def negative_log_likelihood(cells: Cells, theta: np.ndarray, gamma: np.ndarray) -> float:
-    """Return -sum c log(theta gamma) + (n - c) log(1 - theta gamma) over the cells."""
+    """Return minus the log-likelihood, c log(theta gamma) + (n - c) log(1 - theta gamma)."""
     p = theta[cells.position] * gamma[cells.document]
     skips = cells.impressions - cells.clicks
     return -float(cells.clicks @ np.log(p) + skips @ np.log1p(-p))
@@ -120,6 +126,14 @@ def examination_update(cells: Cells, positions: int, gamma: np.ndarray) -> np.nd
     -------
     numpy.ndarray
         float64 ``[positions]``; 0 where nobody clicked.
+
+    Examples
+    --------
+    Six clicks in ten impressions of a document that three in four find relevant.
+
+    >>> cells = Cells(np.array([0]), np.array([0]), np.array([10.0]), np.array([6.0]))
+    >>> examination_update(cells, 1, np.array([0.75])).round(6).tolist()
+    [0.8]
     """
     from scipy.optimize import brentq
 
