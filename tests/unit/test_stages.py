@@ -31,6 +31,7 @@ from ultrbench.stages.sources import PACKAGE, import_closure
 SETTING = {
     "sessions": 20_000, "eta": 1.0, "eps": 0.1, "empty_sessions": "keep", "traffic_exponent": 0.0,
     "examination": [0.68, 0.61, 0.48, 0.34], "randomized_share": 0.25, "lists_per_query": 3,
+    "click_model": {"kind": "pbm"}, "display": "policy", "temperature": 1.0,
 }  # fmt: skip
 TRAINING = {
     "trees": 12, "leaves": 6, "learning_rate": 0.2, "min_data_in_leaf": 5, "patience": 12,

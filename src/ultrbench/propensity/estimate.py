@@ -17,6 +17,9 @@ ESTIMATORS = {
     "ctr": "ultrbench.propensity.ctr:estimate",
     "randomization": "ultrbench.propensity.randomization:estimate",
     "dla": "ultrbench.propensity.dla:estimate",
+    "rem": "ultrbench.propensity.rem:estimate",
+    "harvest": "ultrbench.propensity.harvest:estimate",
+    "fixed_effects": "ultrbench.propensity.fixed_effects:estimate",
 }
 
 

@@ -1,10 +1,17 @@
 """Out-of-fold ranker scores: predictions for queries that a ranker has not been trained on."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
-from ultrbench.ranking.objectives import list_softmax, normalise_weights, softmax_objective
+from ultrbench.ranking.objectives import (
+    Objective,
+    list_softmax,
+    normalise_weights,
+    softmax_objective,
+)
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.seeding import stream
 from ultrbench.simulation.log import ClickLog
@@ -140,18 +147,37 @@ class CrossFit:
         numpy.ndarray
             float64 ``[documents]``.
         """
+
+        def objective(rows: np.ndarray) -> Objective:
+            pointer = self._pointer(rows)
+            return softmax_objective(normalise_weights(weights[rows], pointer), pointer)
+
+        return self.boost(objective, lambda scores: held_out_loss(scores, weights, self.query_ptr))
+
+    def boost(
+        self,
+        objective: Callable[[np.ndarray], Objective],
+        loss: Callable[[np.ndarray], float],
+    ) -> np.ndarray:
+        """Train on any objective and return out-of-fold scores, float64 ``[documents]``.
+
+        Parameters
+        ----------
+        objective : callable
+            Maps the documents to train on, bool ``[documents]``, to their objective.
+        loss : callable
+            Maps out-of-fold scores to what the number of trees minimises.
+        """
         import lightgbm as lgb
 
-        staged = np.zeros((self._trees, len(weights)))
+        staged = np.zeros((self._trees, self.query_ptr[-1]))
         for held_out, matrix, data in self._parts:
-            pointer = self._pointer(~held_out)
-            target = normalise_weights(weights[~held_out], pointer)
-            parameters = self._parameters | {"objective": softmax_objective(target, pointer)}
+            parameters = self._parameters | {"objective": objective(~held_out)}
             booster = lgb.train(parameters, data, num_boost_round=self._trees)
             for tree in range(self._trees):
                 staged[tree, held_out] = booster.predict(
                     matrix, start_iteration=tree, num_iteration=1, num_threads=1
                 )
         np.cumsum(staged, axis=0, out=staged)
-        losses = [held_out_loss(scores, weights, self.query_ptr) for scores in staged]
+        losses = [loss(scores) for scores in staged]
         return staged[int(np.argmin(losses))]

@@ -1,0 +1,130 @@
+"""Document effects and the conditional likelihood they share with harvesting."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from moved_documents import GAMMA, THETA, expected_log, shuffled
+from scipy.optimize import minimize
+from toys import click, make_log, make_split
+
+from ultrbench.errors import UserError
+from ultrbench.propensity.estimate import find_estimator
+from ultrbench.propensity.exposures import exposures, position_groups
+from ultrbench.propensity.position_effects import fit_effects
+
+fixed_effects = find_estimator("fixed_effects")
+
+
+def test_expected_clicks_give_the_true_ratios():
+    log = expected_log([[0, 1, 2], [1, 2, 0]], GAMMA)
+    estimate = fixed_effects(log)
+    assert estimate.relative == pytest.approx(THETA / THETA[0], rel=1e-9)
+    assert np.isnan(estimate.theta).all()
+    # Where every residual is zero, so are the standard errors.
+    assert estimate.standard_error == pytest.approx([0, 0, 0], abs=1e-9)
+    assert estimate.converged
+    assert estimate.trace[-1] == estimate.relative.tolist()
+
+
+def test_a_document_that_never_moved_has_no_say():
+    orders = [[0, 1, 2], [1, 2, 0]]
+    log = expected_log([*orders, [3, -1, -1]], GAMMA, queries=[0, 0, 1])
+    assert (
+        fixed_effects(log).relative.tolist()
+        == fixed_effects(expected_log(orders, GAMMA)).relative.tolist()
+    )
+
+
+def test_two_positions_by_hand():
+    # 10 impressions at position 1 and 20 at position 2; 6 and 3 clicks: (3 / 20) / (6 / 10).
+    log = make_log([[0, 1], [1, 0]], [(0, 1, 6), (0, 0, 4), (1, 2, 3), (1, 0, 17)], queries=[0, 0])
+    assert fixed_effects(log).relative[1] == pytest.approx((3 / 20) / (6 / 10))
+
+
+def alternated(n, c, rounds=2000):
+    theta = np.ones(n.shape[1])
+    for _ in range(rounds):
+        effect = c.sum(axis=1) / (n @ theta)
+        theta = c.sum(axis=0) / (n.T @ effect)
+    return theta / theta[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+@example(98)  # rounding hid the gain of the last steps
+def test_agrees_with_the_alternating_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 30, size=(12, 4)).astype(float)
+    c = rng.poisson(n * rng.uniform(0.2, 1, size=4)) + 1.0
+    fit = fit_effects(n, c)
+    assert fit.converged
+    assert fit.relative == pytest.approx(alternated(n, c), rel=1e-6)
+
+
+def test_agrees_with_a_general_optimiser_from_a_far_start():
+    rng = np.random.default_rng(3)
+    n = rng.integers(0, 5, size=(40, 3)).astype(float) + np.eye(3)[rng.integers(3, size=40)]
+    c = rng.poisson(n * [9.0, 0.5, 0.02]).astype(float) + np.eye(40, 3)
+
+    def loss(logs):
+        theta = np.exp(np.append(0.0, logs))
+        return -(c @ np.log(theta)).sum() + c.sum(axis=1) @ np.log(n @ theta)
+
+    found = minimize(loss, [5.0, -8.0], method="Nelder-Mead", options={"xatol": 1e-9}).x
+    assert np.log(fit_effects(n, c).relative[1:]) == pytest.approx(found, abs=1e-5)
+
+
+def test_recovers_theta_and_its_intervals_cover():
+    split = make_split([5] * 300, seed=1)
+    lists = shuffled(split, 3)
+    gamma = 0.1 + 0.2 * split.grades
+    theta = np.array([0.8, 0.6, 0.4, 0.2, 0.1])
+    truth = np.log(theta / theta[0])[1:]
+    sessions = np.full(len(lists.queries), 40)
+    inside = []
+    for seed in range(40):
+        estimate = fixed_effects(click(lists, sessions, theta, gamma, seed=seed))
+        error = np.log(estimate.relative)[1:] - truth
+        inside.append(np.abs(error) < 1.96 * estimate.standard_error[1:])
+        assert np.abs(error).mean() < 0.1
+    # 160 intervals, of which those of one log are correlated.
+    assert 0.88 < np.mean(inside) <= 1
+
+
+def test_exposures_add_up_over_lists_and_keep_canonical_order():
+    log = make_log([[3, 1], [1, 3], [3, 1]], [(0, 1, 2), (1, 3, 5), (2, 0, 4)], queries=[0, 0, 0])
+    table = exposures(log)
+    assert table.impressions.tolist() == [[5, 6], [6, 5]]
+    assert table.clicks.tolist() == [[5, 0], [2, 5]]
+    assert table.by_query(table.clicks).tolist() == [[7, 5]]
+
+
+def test_strong_groups_need_links_both_ways():
+    chain = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]], dtype=bool)
+    assert position_groups(chain) == [[1, 2, 3]]
+    assert position_groups(chain, strong=True) == [[1], [2], [3]]
+
+
+def test_refuses_a_static_log():
+    log = expected_log([[0, 1, 2]], GAMMA)
+    with pytest.raises(UserError, match=r"fixed_effects: no document .* at two positions"):
+        fixed_effects(log)
+
+
+def test_a_list_without_sessions_shows_nothing():
+    log = make_log([[0, 1], [1, 0]], [(0, 1, 6), (0, 2, 4)], queries=[0, 0])
+    with pytest.raises(UserError, match="no document of this log was seen at two positions"):
+        fixed_effects(log)
+
+
+def test_names_the_positions_out_of_reach():
+    log = expected_log([[0, 1, 2], [1, 0, 2]], GAMMA)
+    with pytest.raises(UserError, match=r"position 3 cannot be reached .* with positions 1, 2"):
+        fixed_effects(log)
+
+
+def test_refuses_a_position_without_clicks_of_moved_documents():
+    log = make_log([[0, 1], [1, 0]], [(0, 1, 6), (0, 0, 4), (1, 1, 3)], queries=[0, 0])
+    with pytest.raises(UserError, match="too few clicks to compare position 2"):
+        fixed_effects(log)
