@@ -376,7 +376,10 @@ def test_the_import_closure_is_what_a_stage_imports(world, tmp_path):
     assert list(used) == ["policies", "clicks", "propensity", "ranking"]
     for name, files in used.items():
         modules = [f"ultrbench.stages.{name}"]
-        modules += ["ultrbench.propensity.dla"] if name == "propensity" else []
+        modules += {
+            "propensity": ["ultrbench.propensity.dla"],
+            "clicks": ["ultrbench.simulation.click_models.pbm"],
+        }.get(name, [])
         assert [str(Path(file).resolve()) for file in import_closure(modules)] == files
 
 
