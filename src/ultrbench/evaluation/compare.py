@@ -76,8 +76,8 @@ def compare_methods(
     Raises
     ------
     UserError
-        Where the reference, the family's metric or a column is missing, a value is missing, a row stands twice, or the
-        queries of some method and seed differ from those of the others.
+        Where the reference, the family's metric, a column or a value is missing, a row stands
+        twice, or the queries of some method and seed differ from those of the others.
 
     Examples
     --------
