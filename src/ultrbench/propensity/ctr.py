@@ -9,6 +9,18 @@ from ultrbench.propensity.estimate import Estimate, up_to_scale
 from ultrbench.simulation.log import ClickLog
 
 
+def require_clicks(log: ClickLog) -> None:
+    """Refuse a log that has a position without any click."""
+    total_clicks = log.clicks.sum(axis=0)
+    if (total_clicks == 0).any():
+        position = int(np.argmin(total_clicks)) + 1
+        raise UserError(
+            f"no click at position {position} in {int(log.sessions.sum())} sessions, so its click"
+            " rate says nothing of its propensity; log more sessions or show fewer positions"
+            " (list_size)"
+        )
+
+
 def click_rates(log: ClickLog) -> Estimate:
     """Return click rates by position, relative to position 1, with standard errors.
 
@@ -25,16 +37,10 @@ def click_rates(log: ClickLog) -> Estimate:
     UserError
         When a position has no click in the whole log.
     """
+    require_clicks(log)
     clicks = log.clicks.astype(np.float64)
     impressions = log.shown * log.sessions[:, None].astype(np.float64)
     total_clicks, total_impressions = clicks.sum(axis=0), impressions.sum(axis=0)
-    if (total_clicks == 0).any():
-        position = int(np.argmin(total_clicks)) + 1
-        raise UserError(
-            f"no click at position {position} in {int(log.sessions.sum())} sessions, so its click"
-            " rate says nothing of its propensity; log more sessions or show fewer positions"
-            " (list_size)"
-        )
     rates = total_clicks / total_impressions
     # Influence of each query on log(rate_k): its clicks less what its impressions lead to expect.
     influence = (clicks - rates * impressions) / total_clicks
