@@ -38,6 +38,7 @@ def table(schema: dict) -> str:
         if "default" in part:
             value = part["default"]
             text = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+            text = text.lower() if isinstance(value, bool) else text
             default = "see below" if value == {} else f"`{text}`"
         lines.append(f"| `{key}` | {allowed(part)} | {default} | {part['description']} |")
     return "\n".join([schema["description"], "", *lines, ""])

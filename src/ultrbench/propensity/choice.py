@@ -170,7 +170,7 @@ def fit_choice(
             centred = x[part] - np.einsum("lk,lkj->lj", p[part], x[part])[:, None, :]
             weighted = weight[part][:, :, None] * centred
             hessian[free:, :free] += weighted[:, 1:].sum(axis=0).T
-            hessian[free:, free:] += weighted.reshape(-1, columns).T @ centred.reshape(-1, columns)
+            hessian[free:, free:] += np.tensordot(weighted, centred, axes=([0, 1], [0, 1]))
         hessian[:free, free:] = hessian[free:, :free].T
         return score, penalty * beta - score.sum(axis=0), hessian
 
@@ -209,13 +209,15 @@ def fit_choice(
 def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
     """Fit the choice model to the clicks of a log, and again with weights that make it efficient.
 
-    Documents with equal controls differ in relevance, so clicks vary about their expectation mu
-    by mu + phi mu^2, as in a negative binomial. The conditional logit weighs cells as if phi were
-    0, which leaves nearly all the say to the first positions. Cell weights v = 1/(1 + phi mu)
-    mend that: the choice among v c, with log v as offset, has E[v c] proportional to
-    v exp(l + b x), so it is as consistent as before and still concave, as long as v depends on
-    positions, controls and the number of sessions alone, never on the clicks of the list. phi and
-    mu come from the fit before, with mu at the mean click rate of all lists.
+    Documents with equal controls differ in relevance, so the clicks of a cell, with exposure
+    e = n exp(l_k) and expectation mu, vary by mu + s_1 e mu + s_2 mu^2: s_1 is the spread of
+    relevance that grows with its mean, s_2 with its square. The conditional logit weighs cells as
+    if both were 0, which leaves nearly all the say to the first positions. Cell weights
+    v = 1/(1 + s_1 e + s_2 mu) mend that: the choice among v c, with log v as offset, has E[v c]
+    proportional to v exp(l + b x), so it is as consistent as before, and still concave, as long as
+    v depends on positions, controls and the number of sessions alone, never on the list's own
+    clicks. They come from the fit before, with mu at the mean click rate of all lists and s_1, s_2
+    by least squares on the squared residuals.
 
     Parameters
     ----------
@@ -229,18 +231,21 @@ def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
     ChoiceFit
         With standard errors robust to clustering by query.
     """
+    from scipy.optimize import nnls
+
     clicks, shown = log.clicks.astype(np.float64), log.shown
+    totals = clicks.sum(axis=1, keepdims=True)
+    clicked = shown & (totals > 0)
     fit = fit_choice(clicks, shown, controls, log.queries)
     for _ in range(REWEIGHTINGS):
-        attraction = np.where(shown, np.exp(fit.position + controls @ fit.control), 0.0)
-        share = attraction / attraction.sum(axis=1, keepdims=True)
-        in_list = clicks.sum(axis=1, keepdims=True) * share
-        phi = max(((clicks - in_list) ** 2 - in_list)[shown].sum() / (in_list**2).sum(), 0.0)
-        expected = log.sessions[:, None] * attraction
-        weights = 1 / (1 + phi * expected * (clicks.sum() / expected.sum()))
-        fit = fit_choice(
-            clicks * weights, shown, controls, log.queries, offset=np.log(weights)
-        )
+        exposure = log.sessions[:, None] * np.where(shown, np.exp(fit.position), 0.0)
+        expected = exposure * np.exp(controls @ fit.control)
+        within = (totals * expected / expected.sum(axis=1, keepdims=True, where=shown))[clicked]
+        excess = (clicks[clicked] - within) ** 2 / within - 1
+        spread, _ = nnls(np.column_stack([exposure[clicked], within]), excess)
+        mean = expected * (clicks.sum() / expected.sum())
+        weights = 1 / (1 + spread[0] * exposure + spread[1] * mean)
+        fit = fit_choice(clicks * weights, shown, controls, log.queries, offset=np.log(weights))
     return fit
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.propensity.choice import ChoiceFit, fit_clicks, spline_basis
+from ultrbench.propensity.choice import fit_clicks, spline_basis
 from ultrbench.propensity.confounder import PolicyScores, policy_scores
 from ultrbench.propensity.ctr import require_clicks
 from ultrbench.propensity.estimate import Estimate, up_to_scale
@@ -19,15 +19,13 @@ IMITATED = (
     " relevance by which the lists were ordered, and has no interval"
 )
 INSEPARABLE = (
-    "the policy scores follow from the positions, so clicks cannot tell one from the other: theta"
-    " rests on the smoothness of relevance in the score, and has no interval"
+    "the logged policy scores follow from the positions, so clicks cannot tell one from the other;"
+    " an imitation of the order from the features takes their place"
 )
 
 
-def spline_controls(
-    log: ClickLog, values: np.ndarray, policy: np.ndarray, knots: int
-) -> np.ndarray:
-    """Return spline columns of a control, a block of its own for each policy.
+def spline_controls(log: ClickLog, scores: PolicyScores, *others: np.ndarray) -> np.ndarray:
+    """Return spline columns of the policy score and of other scores, a block for each policy.
 
     How relevance depends on a score differs between policies, and between lists that a policy
     ordered and lists in random order, so they share no coefficient.
@@ -36,12 +34,10 @@ def spline_controls(
     ----------
     log : ClickLog
         Displayed lists.
-    values : numpy.ndarray
+    scores : PolicyScores
+        Scores that ordered them.
+    *others : numpy.ndarray
         float64 ``[lists, positions]``.
-    policy : numpy.ndarray
-        int64 ``[lists]``, equal for lists that share coefficients.
-    knots : int
-        Knots of each spline.
 
     Returns
     -------
@@ -49,20 +45,14 @@ def spline_controls(
         float64 ``[lists, positions, columns]``, 0 where nothing is shown.
     """
     blocks = []
-    for number in np.unique(policy):
-        cells = log.shown & (policy == number)[:, None]
-        columns = spline_basis(values[cells], knots)
-        block = np.zeros((*cells.shape, columns.shape[1]))
-        block[cells] = columns
-        blocks.append(block)
+    for values in (scores.values, *others):
+        for policy in np.unique(scores.policy):
+            cells = log.shown & (scores.policy == policy)[:, None]
+            columns = spline_basis(values[cells], KNOTS)
+            block = np.zeros((*cells.shape, columns.shape[1]))
+            block[cells] = columns
+            blocks.append(block)
     return np.concatenate(blocks, axis=2)
-
-
-def fit_with_relevance(log: ClickLog, scores: PolicyScores, relevance: np.ndarray) -> ChoiceFit:
-    """Fit the choice model on splines of the policy score and of a relevance score."""
-    controls = [scores.values, relevance]
-    splines = [spline_controls(log, values, scores.policy, KNOTS) for values in controls]
-    return fit_clicks(log, np.concatenate(splines, axis=2))
 
 
 def estimate(
@@ -90,19 +80,20 @@ def estimate(
     query folds, so that it carries no click of the list it explains: whatever its quality, it is a
     fixed function of the features, its spline learns the scale that it has out of fold, and a poor
     f costs precision, not consistency. In turns: theta from z alone, rankers weighted by 1/theta,
-    theta from z and f, until theta settles; f matters only through its spline, so two or three
+    theta from z and f, until theta settles. f is the mean over the turns' rankers, as one ranker
+    jumps with its weights from tree to tree; as it matters only through its spline, two or three
     turns do.
 
     **Identification.** l is identified where E[gamma | list] = a_list exp(h(z) + s(f)) with every
     signal that drove the order among the controls. Logged scores z give that: given its scores,
     nothing else determined the order. In lists in random order nothing did, and they need no z.
-    Where scores are not logged, an imitation of the order takes their place; what the policy knew
-    and the features do not then counts as position. The estimate says `identified` false and has
-    no interval, likewise where scores are a function of position and no list is in random order.
+    Where scores are not logged, or follow from the positions (ranks, say), an imitation of the
+    order takes their place; what the policy knew and the features do not then counts as position.
+    The estimate says `identified` false and has no interval.
 
     **Intervals.** The standard error of log(theta_k/theta_1) is the cluster-robust sandwich of the
-    last fit, by query. It takes f as given: with ``relevance`` false (z alone) that is exact for
-    large samples, with f it leaves out what the rankers' own noise adds.
+    last fit, by query. With ``relevance`` false (z alone) that is exact for large samples; with f
+    it takes f as given and leaves out what the rankers' own noise adds.
 
     Parameters
     ----------
@@ -115,7 +106,7 @@ def estimate(
     folds, trees, leaves, learning_rate
         The rankers, as in `ultrbench.ranking.crossfit.CrossFit`.
     tolerance : float
-        Settled when no log(theta_k / theta_1) moves by more.
+        Settled when no log(theta_k / theta_1) moves by more than this share of its standard error.
     max_iterations : int
         Fits of the rankers after which it ends with ``converged`` false.
     relevance : bool
@@ -134,18 +125,24 @@ def estimate(
     require_clicks(log)
     size = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     scores = policy_scores(log, features, folds=folds, seed=seed, **size)
-    fit = fit_clicks(log, spline_controls(log, scores.values, scores.policy, KNOTS))
+    fit = fit_clicks(log, spline_controls(log, scores))
+    notes = []
+    if not fit.separable:
+        notes.append(INSEPARABLE)
+        scores = policy_scores(log, features, targets="positions", folds=folds, seed=seed, **size)
+        fit = fit_clicks(log, spline_controls(log, scores))
+    if not scores.logged:
+        notes.append(IMITATED)
     logs = [fit.position]
     converged = not relevance
     rankers = CrossFit(log, features, folds=folds, seed=seed, **size) if relevance else None
     total = np.zeros(log.documents.shape)
     while rankers is not None and not converged and len(logs) <= max_iterations:
         total += rankers.by_cell(rankers.scores(ipw_weights(log, np.exp(fit.position)).weights))
-        fit = fit_with_relevance(log, scores, total / len(logs))
+        fit = fit_clicks(log, spline_controls(log, scores, total / len(logs)))
         logs.append(fit.position)
         move = np.abs(logs[-1] - logs[-2])
         converged = bool((move <= tolerance * fit.position_error).all())
-    notes = ([] if scores.logged else [IMITATED]) + ([] if fit.separable else [INSEPARABLE])
     return up_to_scale(
         np.exp(fit.position),
         None if notes else fit.position_error,
