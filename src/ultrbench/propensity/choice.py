@@ -18,8 +18,9 @@ import numpy as np
 from ultrbench.simulation.log import ClickLog
 
 MIN_INFORMATION = 1e-4
-GRADIENT_TOLERANCE = 1e-10
+DECREMENT = 1e-13
 MAX_NEWTON = 100
+SMALLEST_STEP = 1e-6
 BLOCK = 10_000
 REWEIGHTINGS = 2
 
@@ -177,15 +178,15 @@ def fit_choice(
     beta = np.zeros(free + columns)
     value = loss(beta)
     for _ in range(MAX_NEWTON):
-        score, gradient, hessian = derivatives(beta)
-        if np.abs(gradient).max(initial=0.0) < GRADIENT_TOLERANCE:
-            break
+        _, gradient, hessian = derivatives(beta)
         step = np.linalg.lstsq(hessian + np.diag(penalty), gradient, rcond=1e-12)[0]
-        size = 1.0
-        while (new := loss(beta - size * step)) > value and size > 1e-8:
-            size /= 2
-        if new > value:
+        if gradient @ step < DECREMENT:
+            # The loss can no longer tell steps apart; the last one squares the error.
+            beta = beta - step
             break
+        size = 1.0
+        while (new := loss(beta - size * step)) > value and size > SMALLEST_STEP:
+            size /= 2
         beta, value = beta - size * step, new
 
     score, _, hessian = derivatives(beta)
