@@ -106,7 +106,8 @@ def estimate(
     folds, trees, leaves, learning_rate
         The rankers, as in `ultrbench.ranking.crossfit.CrossFit`.
     tolerance : float
-        Settled when no log(theta_k / theta_1) moves by more than this share of its standard error.
+        Settled when no log(theta_k / theta_1) moves by more than this share of its standard error;
+        later turns then move it by less, as each adds one ranker to a mean.
     max_iterations : int
         Fits of the rankers after which it ends with ``converged`` false.
     relevance : bool
