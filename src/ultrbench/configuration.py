@@ -111,7 +111,7 @@ def _filled(schema: Mapping[str, Any], value: Any) -> Any:
         return filled | {key: _filled(other, value[key]) for key in value if key not in known}
     if kind == "array":
         return [_filled(schema["items"], item) for item in value]
-    return {"integer": int, "number": float, "string": str}[kind](value)
+    return {"integer": int, "number": float, "string": str, "boolean": bool}[kind](value)
 
 
 def _used(config: Mapping[str, Any]) -> set[tuple[str, str]]:

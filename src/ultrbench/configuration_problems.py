@@ -175,6 +175,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
         return "a name" if "pattern" in schema else "a text"
     if kind == "object":
         return "a mapping"
+    if kind == "boolean":
+        return "true or false"
     number = "a whole number" if kind == "integer" else "a number"
     if "minimum" in schema and "maximum" in schema:
         return f"{number} from {schema['minimum']} to {schema['maximum']}"

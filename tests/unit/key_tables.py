@@ -37,7 +37,7 @@ def inline(value: object) -> str:
         return f"[{', '.join(map(str, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {part}' for key, part in value.items())}}}"
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def table(schema: dict) -> str:

@@ -346,7 +346,8 @@ def test_propensities_come_back_to_the_last_digit(tmp_path_factory, relative):
     assert read_propensity(folder / "t.csv").tolist() == relative
     assert not is_converged(folder / "t.json")
     assert read_json(folder / "t.json") == {
-        "estimator": "x", "folds": 2, "converged": False, "trace": [relative]
+        "estimator": "x", "folds": 2, "converged": False, "trace": [relative],
+        "identified": True, "notes": [],
     }  # fmt: skip
 
 

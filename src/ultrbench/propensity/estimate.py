@@ -20,6 +20,9 @@ ESTIMATORS = {
     "rem": "ultrbench.propensity.rem:estimate",
     "harvest": "ultrbench.propensity.harvest:estimate",
     "fixed_effects": "ultrbench.propensity.fixed_effects:estimate",
+    "upe": "ultrbench.propensity.upe:estimate",
+    "upe_scaled": "ultrbench.propensity.upe:estimate_scaled",
+    "crossfit": "ultrbench.propensity.crossfit:estimate",
 }
 
 
@@ -40,6 +43,11 @@ class Estimate:
         `relative` after each iteration; empty for a closed form.
     converged : bool
         False when the iteration ended without settling: a result, not an error.
+    identified : bool
+        False when the log alone cannot tell position from relevance and the figures rest on an
+        assumption that `notes` states.
+    notes : tuple of str
+        What a reader must know to use the estimate, in sentences.
     """
 
     relative: np.ndarray
@@ -47,6 +55,8 @@ class Estimate:
     standard_error: np.ndarray
     trace: list[list[float]] = field(default_factory=list)
     converged: bool = True
+    identified: bool = True
+    notes: tuple[str, ...] = ()
 
 
 def up_to_scale(
@@ -138,7 +148,13 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
     )
     with replacing(table) as half:
         frame.to_csv(half, index=False, lineterminator="\n")
-    write_json(report, about | {"converged": estimate.converged, "trace": estimate.trace})
+    outcome = {
+        "converged": estimate.converged,
+        "identified": estimate.identified,
+        "notes": list(estimate.notes),
+        "trace": estimate.trace,
+    }
+    write_json(report, about | outcome)
 
 
 def read_propensity(table: str | Path) -> np.ndarray:

@@ -123,8 +123,11 @@ class CrossFit:
         self._parts = []
         for fold in range(folds):
             held_out = fold_of_row == fold
-            data = binned.subset(np.flatnonzero(~held_out), params=self._parameters).construct()
-            self._parts.append((held_out, matrix[held_out], data))
+            data, unseen = (
+                binned.subset(np.flatnonzero(rows), params=self._parameters).construct()
+                for rows in (~held_out, held_out)
+            )
+            self._parts.append((held_out, data, unseen))
 
     def by_cell(self, values: np.ndarray) -> np.ndarray:
         """Spread values by document over the displayed cells, ``[lists, positions]``."""
@@ -171,13 +174,18 @@ class CrossFit:
         import lightgbm as lgb
 
         staged = np.zeros((self._trees, self.query_ptr[-1]))
-        for held_out, matrix, data in self._parts:
+        for held_out, data, unseen in self._parts:
             parameters = self._parameters | {"objective": objective(~held_out)}
-            booster = lgb.train(parameters, data, num_boost_round=self._trees)
-            for tree in range(self._trees):
-                staged[tree, held_out] = booster.predict(
-                    matrix, start_iteration=tree, num_iteration=1, num_threads=1
-                )
-        np.cumsum(staged, axis=0, out=staged)
+            # LightGBM keeps the scores of a validation set as trees are added: no predictions.
+            curve: list[np.ndarray] = []
+
+            def keep(scores: np.ndarray, _: object, curve: list = curve) -> tuple:
+                curve.append(scores.copy())
+                return "", 0.0, False
+
+            lgb.train(
+                parameters, data, num_boost_round=self._trees, valid_sets=[unseen], feval=keep
+            )
+            staged[:, held_out] = curve
         losses = [loss(scores) for scores in staged]
         return staged[int(np.argmin(losses))]
