@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ultrbench.study import BASELINES, LOGS
+from ultrbench.study import BASELINES, JOINT, LOGS, WITHOUT_THETA
 
 NAME_RULE = (
     "a name becomes a folder and takes lower-case letters, digits, - and _, a letter or digit first"
 )
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
+KINDS_FOR_WEIGHTS = {"affine": ("oracle",), "dcm": ("last_clicks", "oracle")}
 SIMULATION_KEYS = (
     "eta",
     "eps",
@@ -64,7 +65,7 @@ def contradictions(
     ['training.validation: fixed stands alone, as it keeps all trees; got fixed, grades.']
     """
     study, training = config.get("study", {}), config.get("training", {})
-    policies, settings, methods, estimators, _ = (config.get(name, {}) for name in NAMED)
+    policies, settings, methods, estimators, rankers = (config.get(name, {}) for name in NAMED)
 
     def refusal(path: tuple, sentence: str) -> Problem:
         return Problem(path, f"{_where(path)}: {sentence}")
@@ -115,6 +116,8 @@ def contradictions(
                 f"randomized needs `log: randomized`, as there are no shuffled lists in the "
                 f"{method['log']} log.",
             )
+        joint = rankers.get(method.get("ranker"), {}).get("objective") == "joint"
+        yield from _method_problems(name, method, estimator.get("kind"), joint)
 
     if "truth" in estimators:
         yield refusal(
@@ -127,7 +130,14 @@ def contradictions(
             f"fixed stands alone, as it keeps all trees; got {', '.join(validation)}.",
         )
     theta = training.get("validation_theta")
-    if "clicks" in validation and estimators.get(theta, {}).get("kind") == "randomization":
+    kind = estimators.get(theta, {}).get("kind")
+    if "clicks" in validation and kind in WITHOUT_THETA:
+        yield refusal(
+            ("training", "validation_theta"),
+            f"{theta} is of kind {kind}, which gives no propensities; take truth or another "
+            "estimator.",
+        )
+    if "clicks" in validation and kind == "randomization":
         yield refusal(
             ("training", "validation_theta"),
             f"{theta} is of kind randomization and needs shuffled lists, which the validation "
@@ -300,6 +310,57 @@ def _undefined_names(
             if known is not None and name not in known:
                 choice = _choice(name, known)
                 yield Problem(path, f"{_where(path)}: no {noun} {name} is defined.{choice}")
+
+
+def _method_problems(
+    name: str, method: Mapping[str, Any], kind: str | None, joint: bool
+) -> Iterator[Problem]:
+    """Estimators, weights and rankers that do not go together."""
+
+    def refusal(key: str, sentence: str) -> Problem:
+        path = ("methods", name, key)
+        return Problem(path, f"{_where(path)}: {sentence}")
+
+    if joint and "target" in method:
+        yield refusal("ranker", "joint is the ranker of an estimator, and a target has none.")
+    elif kind is None:
+        return
+    elif joint and kind not in JOINT:
+        yield refusal(
+            "ranker",
+            f"joint is the ranker of an estimator of kind {_either(JOINT)}, and "
+            f"{method['estimator']} is of kind {kind}; take another ranker.",
+        )
+    elif kind in JOINT and not joint:
+        yield refusal(
+            "ranker",
+            f"an estimator of kind {kind} trains its own ranker: take one whose objective is joint.",
+        )
+    elif joint:
+        for key, usual in (("weights", "ipw"), ("lists", "all")):
+            if method[key] != usual:
+                yield refusal(
+                    key,
+                    f"without effect on a joint ranker, which is trained already; leave it out.",
+                )
+    else:
+        wanted = KINDS_FOR_WEIGHTS.get(method["weights"])
+        if wanted and kind not in wanted:
+            yield refusal(
+                "weights",
+                f"{method['weights']} needs an estimator of kind {_either(wanted)}, and "
+                f"{method['estimator']} is of kind {kind}.",
+            )
+        elif kind == "last_clicks" and not wanted:
+            yield refusal(
+                "weights",
+                f"dcm is wanted, got {method['weights']}: an estimator of kind last_clicks gives "
+                "no propensities.",
+            )
+
+
+def _either(kinds: Sequence[str]) -> str:
+    return " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
 
 
 def _click_log_problems(

@@ -6,6 +6,7 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.sources import import_closure
 from ultrbench.yaml_files import read_yaml
 

@@ -17,6 +17,10 @@ ESTIMATORS = {
     "ctr": "ultrbench.propensity.ctr:estimate",
     "randomization": "ultrbench.propensity.randomization:estimate",
     "dla": "ultrbench.propensity.dla:estimate",
+    "paird": "ultrbench.propensity.paird:estimate",
+    "vectorization": "ultrbench.propensity.vectorization:estimate",
+    "lightgbm_position": "ultrbench.propensity.lightgbm_position:estimate",
+    "last_clicks": "ultrbench.propensity.last_clicks:estimate",
 }
 
 
@@ -27,16 +31,22 @@ class Estimate:
     Attributes
     ----------
     relative : numpy.ndarray
-        float64 ``[positions]``, theta_k / theta_1; all an IPW ranker needs.
+        float64 ``[positions]``, theta_k / theta_1; all an IPW ranker needs. NaN where examination
+        is no function of position, or not one number.
     theta : numpy.ndarray
         float64 ``[positions]``, the absolute probability of examination where the estimator
         identifies it, else NaN.
     standard_error : numpy.ndarray
         float64 ``[positions]``, of log(relative), where the estimator has one, else NaN.
     trace : list of list of float
-        `relative` after each iteration; empty for a closed form.
+        `relative`, or what stands for it, after each iteration; empty for a closed form.
     converged : bool
         False when the iteration ended without settling: a result, not an error.
+    columns : dict of numpy.ndarray
+        Further parameters by position, float64 ``[positions]``: what weights other than plain IPW
+        need, or what the estimator has beside theta.
+    model : str or None
+        The ranker of a joint estimator, as LightGBM text.
     """
 
     relative: np.ndarray
@@ -44,6 +54,8 @@ class Estimate:
     standard_error: np.ndarray
     trace: list[list[float]] = field(default_factory=list)
     converged: bool = True
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    model: str | None = None
 
 
 def up_to_scale(
@@ -58,9 +70,11 @@ def up_to_scale(
 def find_estimator(kind: str) -> Callable[..., Estimate]:
     """Return the function of an estimator of `ESTIMATORS`, importing its module.
 
-    Every estimator is called as ``estimate(log, features=..., truth=..., seed=..., **parameters)``
-    with a `ultrbench.simulation.log.ClickLog`, the features of the training split, the simulator's
-    theta (None for a log of one's own) and the replicate seed.
+    Every estimator is called as ``estimate(log, features=..., truth=..., columns=...,
+    seed=..., **parameters)`` with a `ultrbench.simulation.log.ClickLog`, the features of the
+    training split, the simulator's theta (None for a log of one's own) and its other parameters by
+    position, and the replicate seed. Joint estimators take the size of the ranker besides:
+    ``trees``, ``leaves``, ``learning_rate`` and ``min_data_in_leaf``.
 
     Examples
     --------
@@ -81,11 +95,39 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
             "theta": estimate.theta,
             "relative": estimate.relative,
             "standard_error": estimate.standard_error,
+            **estimate.columns,
         }
     )
     with replacing(table) as half:
         frame.to_csv(half, index=False, lineterminator="\n")
     write_json(report, about | {"converged": estimate.converged, "trace": estimate.trace})
+
+
+def read_by_position(table: str | Path, column: str) -> np.ndarray:
+    """Read a column of ``theta.csv``, float64 ``[positions]``.
+
+    Raises
+    ------
+    UserError
+        When the estimator gave no such column, or a value in it is not a number of 0 or more.
+    """
+    import pandas as pd
+
+    frame = pd.read_csv(table)
+    if column not in frame:
+        raise UserError(
+            f"{table}: no column `{column}`, which the method's `weights` need; its estimator"
+            " does not give it on this log: take another estimator or other weights"
+        )
+    values = frame[column].to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if len(wrong):
+        raise UserError(
+            f"{table}: `{column}` of position {wrong[0] + 1} is {values[wrong[0]]}, and the"
+            " method's `weights` need a number of 0 or more; take another estimator or other"
+            " weights"
+        )
+    return values
 
 
 def read_propensity(table: str | Path) -> np.ndarray:
@@ -96,13 +138,10 @@ def read_propensity(table: str | Path) -> np.ndarray:
     UserError
         When a propensity is not a positive number: clicks cannot be weighted by its inverse.
     """
-    import pandas as pd
-
-    relative = pd.read_csv(table)["relative"].to_numpy(dtype=np.float64)
-    wrong = np.flatnonzero(~((relative > 0) & np.isfinite(relative)))
-    if len(wrong):
+    relative = read_by_position(table, "relative")
+    if not relative.all():
         raise UserError(
-            f"{table}: the propensity of position {wrong[0] + 1} is {relative[wrong[0]]}, and"
+            f"{table}: the propensity of position {np.argmin(relative) + 1} is 0.0, and"
             " clicks can only be weighted by the inverse of a positive number; log more sessions,"
             " or show fewer positions (list_size)"
         )

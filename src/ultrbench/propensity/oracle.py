@@ -1,5 +1,6 @@
 """The simulator's own propensities: a skyline, not available outside a simulation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,14 @@ from ultrbench.propensity.estimate import Estimate
 from ultrbench.simulation.log import ClickLog
 
 
-def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
-    """Return the true probability of examination by position.
+def estimate(
+    log: ClickLog,
+    *,
+    truth: np.ndarray | None,
+    columns: Mapping[str, np.ndarray],
+    **_: Any,
+) -> Estimate:
+    """Return the true probability of examination by position, and what else the simulator knows.
 
     Raises
     ------
@@ -23,4 +30,5 @@ def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
             " true propensities; leave the oracle's methods out of the setting"
         )
     theta = truth[: log.positions]
-    return Estimate(theta / theta[0], theta, np.zeros(len(theta)))
+    known = {name: values[: log.positions] for name, values in columns.items()}
+    return Estimate(theta / theta[0], theta, np.zeros(len(theta)), columns=known)

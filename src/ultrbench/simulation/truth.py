@@ -8,8 +8,8 @@ import numpy as np
 from ultrbench.files import write_text
 
 
-def write_truth(path: str | Path, theta: np.ndarray) -> None:
-    """Write ``truth.csv``: a row ``position,theta`` for each position.
+def write_truth(path: str | Path, theta: np.ndarray, **columns: np.ndarray) -> None:
+    """Write ``truth.csv``: a row ``position,theta`` for each position, and further columns.
 
     Parameters
     ----------
@@ -17,6 +17,9 @@ def write_truth(path: str | Path, theta: np.ndarray) -> None:
         File to write.
     theta : numpy.ndarray
         float64 ``[positions]``, mean probability of examination; empty where it is not known.
+    **columns : numpy.ndarray
+        Other parameters of the click model by position, as `ultrbench.propensity.estimate.Estimate`
+        names them.
 
     Examples
     --------
@@ -26,8 +29,9 @@ def write_truth(path: str | Path, theta: np.ndarray) -> None:
     >>> path.read_text().split()
     ['position,theta', '1,0.68', '2,0.61']
     """
-    rows = [f"{k},{value!r}" for k, value in enumerate(theta.tolist(), start=1)]
-    write_text(path, "\n".join(["position,theta", *rows]) + "\n")
+    table = np.column_stack([theta, *columns.values()]).tolist()
+    rows = [",".join([str(k), *map(repr, row)]) for k, row in enumerate(table, start=1)]
+    write_text(path, "\n".join([",".join(["position", "theta", *columns]), *rows]) + "\n")
 
 
 def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
@@ -60,3 +64,33 @@ def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
             return None
         rounds.append([float(row.split(",")[1]) for row in rows])
     return np.mean(rounds, axis=0)
+
+
+def read_truth_columns(paths: Sequence[str | Path]) -> dict[str, np.ndarray]:
+    """Return the other parameters of the click model by position, mean of some logging rounds.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Files of `write_truth`, one a round, with equal columns.
+
+    Returns
+    -------
+    dict of numpy.ndarray
+        float64 ``[positions]`` by name; empty where the truth is theta alone, or not known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> write_truth(path, np.array([0.8, 0.4]), beta=np.array([0.1, 0.0]))
+    >>> read_truth_columns([path])["beta"].tolist()
+    [0.1, 0.0]
+    """
+    rounds = []
+    for path in paths:
+        (_, _, *names), *rows = (
+            line.split(",") for line in Path(path).read_text(encoding="utf-8").split()
+        )
+        rounds.append([[float(value) for value in row[2:]] for row in rows])
+    return dict(zip(names, np.mean(rounds, axis=0).T, strict=True)) if rounds[0] else {}

@@ -157,7 +157,8 @@ def simulate_clicks(
             seed=seed,
         )
         write_log(simulated, *log_files(out, name))
-    write_truth(out / "truth.csv", theta)
+    eps = setting["eps"]
+    write_truth(out / "truth.csv", theta, alpha=theta * (1 - eps), beta=theta * eps)
 
 
 def import_clicks(dataset: Path, source: Path, out: Path) -> None:
