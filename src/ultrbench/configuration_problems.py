@@ -334,14 +334,14 @@ def _method_problems(
     elif kind in JOINT and not joint:
         yield refusal(
             "ranker",
-            f"an estimator of kind {kind} trains its own ranker: take one whose objective is joint.",
+            f"an estimator of kind {kind} trains its own ranker; take one of objective joint.",
         )
     elif joint:
         for key, usual in (("weights", "ipw"), ("lists", "all")):
             if method[key] != usual:
                 yield refusal(
                     key,
-                    f"without effect on a joint ranker, which is trained already; leave it out.",
+                    "without effect, as a joint ranker is trained already; leave it out.",
                 )
     else:
         wanted = KINDS_FOR_WEIGHTS.get(method["weights"])
