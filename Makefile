@@ -9,7 +9,7 @@ reproduce: .venv/installed
 	$(BIN)/snakemake --cores $(CORES)
 
 test: .venv/installed lint
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 test-slow: .venv/installed
 	$(BIN)/pytest -q -m slow

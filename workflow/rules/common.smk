@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -7,19 +8,19 @@ from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
 from ultrbench.ranking.weights import WEIGHTS
+from ultrbench.stages.data import find_source
 from ultrbench.stages.sources import import_closure
 from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)
 
 try:
-    REGISTRY = load_registry(config.get("registry", "config/datasets.yaml"))
-    config = read_config(
-        config,
-        read_yaml(ROOT / "workflow/schemas/config.schema.yaml"),
-        REGISTRY,
-        workflow.configfiles,
-    )
+    SCHEMAS = {
+        name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")
+        for name in ("config", "datasets")
+    }
+    REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
+    config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 

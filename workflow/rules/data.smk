@@ -1,5 +1,24 @@
+rule fetch_dataset:
+    output:
+        f"{config['downloads']}/{{archive}}",
+    log:
+        "results/logs/data/fetch.{archive}.log",
+    wildcard_constraints:
+        archive=names(map(re.escape, FETCHED)),
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        dataset=lambda wildcards: FETCHED[wildcards.archive],
+        entry=lambda wildcards: REGISTRY[FETCHED[wildcards.archive]],
+        downloads=config["downloads"],
+    script:
+        "../scripts/fetch_dataset.py"
+
+
 rule prepare_dataset:
     input:
+        source=dataset_source,
         code=code("stages.data"),
     output:
         report=f"{DATA}/dataset.json",

@@ -1,6 +1,30 @@
 """Which files and values each rule takes."""
 
 
+def is_fetched(name):
+    """Whether a data set must be downloaded. What is there is never made again: it is a source."""
+    entry = REGISTRY[name]
+    return bool(entry.get("urls")) and find_source(entry, config["downloads"]) is None
+
+
+FETCHED = {
+    REGISTRY[name]["path"][0]: name for name in STUDY["datasets"] if is_fetched(name)
+}
+
+
+def dataset_source(wildcards):
+    """The archive of a data set or the files of its folder; nothing for a generated one."""
+    entry = REGISTRY[wildcards.dataset]
+    if entry["kind"] == "synthetic":
+        return []
+    if is_fetched(wildcards.dataset):
+        return [f"{config['downloads']}/{entry['path'][0]}"]
+    source = find_source(entry, config["downloads"])
+    if source is None or source.is_file():
+        return [str(source)] if source else []
+    return sorted(str(file) for file in source.rglob("*") if file.is_file())
+
+
 def display_policy(wildcards):
     """The ranker of the round before; round 0 is shown by the initial policy."""
     if int(wildcards.round) == 0:

@@ -61,20 +61,40 @@ class Estimate:
 def up_to_scale(
     relative: np.ndarray, standard_error: np.ndarray | None = None, **outcome: Any
 ) -> Estimate:
-    """Return an estimate that knows propensities only relative to position 1."""
+    """Return an estimate that knows propensities only relative to position 1.
+
+    Parameters
+    ----------
+    relative : numpy.ndarray
+        ``[positions]``, theta_k / theta_1.
+    standard_error : numpy.ndarray, optional
+        float64 ``[positions]``, of log(relative).
+    **outcome
+        `trace` and `converged` of `Estimate`.
+
+    Examples
+    --------
+    >>> up_to_scale(np.array([1.0, 0.5])).theta.tolist()
+    [nan, nan]
+    """
     unknown = np.full(len(relative), np.nan)
     errors = unknown if standard_error is None else standard_error
     return Estimate(np.asarray(relative, dtype=np.float64), unknown, errors, **outcome)
 
 
 def find_estimator(kind: str) -> Callable[..., Estimate]:
-    """Return the function of an estimator of `ESTIMATORS`, importing its module.
+    """Return the function of an estimator, importing its module.
 
     Every estimator is called as ``estimate(log, features=..., truth=..., columns=...,
     seed=..., **parameters)`` with a `ultrbench.simulation.log.ClickLog`, the features of the
     training split, the simulator's theta (None for a log of one's own) and its other parameters by
     position, and the replicate seed. Joint estimators take the size of the ranker besides:
     ``trees``, ``leaves``, ``learning_rate`` and ``min_data_in_leaf``.
+
+    Parameters
+    ----------
+    kind : str
+        Name in `ESTIMATORS`.
 
     Examples
     --------
@@ -86,7 +106,27 @@ def find_estimator(kind: str) -> Callable[..., Estimate]:
 
 
 def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **about: Any) -> None:
-    """Write ``theta.csv`` (a row a position) and its report (estimator, trace, converged)."""
+    """Write ``theta.csv`` (a row a position) and its report.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        What to write.
+    table : path-like
+        ``.csv`` with the columns position, theta, relative, standard_error; empty for NaN.
+    report : path-like
+        ``.json`` with `about`, converged and trace.
+    **about
+        The estimator and its parameters.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table, report = (Path(tempfile.mkdtemp()) / name for name in ("theta.csv", "theta.json"))
+    >>> write_estimate(up_to_scale(np.array([1.0, 0.5])), table, report, estimator="ctr")
+    >>> read_propensity(table).tolist(), is_converged(report)
+    ([1.0, 0.5], True)
+    """
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -131,23 +171,53 @@ def read_by_position(table: str | Path, column: str) -> np.ndarray:
 
 
 def read_propensity(table: str | Path) -> np.ndarray:
-    """Read the propensities of ``theta.csv`` relative to position 1, float64 ``[positions]``.
+    """Read the propensities of ``theta.csv`` relative to position 1.
+
+    Parameters
+    ----------
+    table : path-like
+        File of `write_estimate`, whose example reads it back.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``, to the last digit.
 
     Raises
     ------
     UserError
-        When a propensity is not a positive number: clicks cannot be weighted by its inverse.
+        When a propensity has no usable inverse by which clicks could be weighted: 0, below, not a
+        number, or beyond 1e-100 and 1e100, where sums of weights would overflow.
     """
+<<<<<<< HEAD
     relative = read_by_position(table, "relative")
     if not relative.all():
         raise UserError(
             f"{table}: the propensity of position {np.argmin(relative) + 1} is 0.0, and"
             " clicks can only be weighted by the inverse of a positive number; log more sessions,"
             " or show fewer positions (list_size)"
+=======
+    import pandas as pd
+
+    # As text first: Python parses every digit, pandas may be off by the last one.
+    relative = pd.read_csv(table, dtype=str)["relative"].to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~((relative > 1e-100) & (relative < 1e100)))
+    if len(wrong):
+        raise UserError(
+            f"{table}: the propensity of position {wrong[0] + 1} is {relative[wrong[0]]}, and"
+            " clicks cannot be weighted by its inverse; log more sessions, or show fewer positions"
+            " (list_size)"
+>>>>>>> main
         )
     return relative
 
 
 def is_converged(report: str | Path) -> bool:
-    """Whether the estimate that belongs to a report file settled."""
+    """Tell whether the estimate that belongs to a report file settled.
+
+    Parameters
+    ----------
+    report : path-like
+        File of `write_estimate`, whose example asks for it.
+    """
     return bool(read_json(report)["converged"])

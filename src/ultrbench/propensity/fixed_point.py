@@ -1,5 +1,6 @@
 """Iteration to a fixed point of theta, accelerated, for estimators that alternate."""
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,11 @@ from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate, up_to_scale
 
 MEMORY = 2
+LOG_LIMIT = np.log(1e100)
+
+
+class _DivergedError(Exception):
+    """Theta has left the numbers that can be a propensity ratio."""
 
 
 def iterate(
@@ -42,7 +48,8 @@ def iterate(
     Raises
     ------
     UserError
-        When an update leaves the positive numbers.
+        When the first update is not positive, as where a position has no clicks. An iteration that
+        leaves the positive numbers later, or goes beyond a ratio of 1e100, has diverged: a result.
 
     Examples
     --------
@@ -53,24 +60,32 @@ def iterate(
     from scipy.optimize import NoConvergence, anderson
 
     trace: list[list[float]] = []
+    moves: list[float] = []
 
     def residual(logs: np.ndarray) -> np.ndarray:
+        if not np.abs(logs).max(initial=0.0) < LOG_LIMIT:
+            raise _DivergedError
         new = update(np.exp(np.concatenate([[0.0], logs])))
-        if not (np.isfinite(new).all() and (new > 0).all()):
-            position = int(np.argmin(np.isfinite(new) & (new > 0))) + 1
+        positive = np.isfinite(new) & (new > 0)
+        if not positive.all():
+            if trace:
+                raise _DivergedError
+            position = int(np.argmin(positive))
             raise UserError(
-                f"iteration {len(trace) + 1}: the propensity of position {position} became"
-                f" {new[position - 1]}; the log has too few clicks there: log more sessions or"
+                f"the propensity of position {position + 1} comes out as {new[position]} at the"
+                " first iteration: the log has no click there that tells it; log more sessions or"
                 " show fewer positions (list_size)"
             )
+        move = np.log(new[1:]) - logs
         trace.append(new.tolist())
-        return np.log(new[1:]) - logs
+        moves.append(np.abs(move).max(initial=0.0))
+        return move
 
-    converged = True
     if positions == 1:
         residual(np.empty(0))
     else:
-        try:
+        # It neither looks at the last residual nor returns it: `moves` says whether it settled.
+        with contextlib.suppress(NoConvergence, _DivergedError):
             anderson(
                 residual,
                 np.zeros(positions - 1),
@@ -80,6 +95,4 @@ def iterate(
                 alpha=1.0,
                 M=MEMORY,
             )
-        except NoConvergence:
-            converged = False
-    return up_to_scale(np.array(trace[-1]), trace=trace, converged=converged)
+    return up_to_scale(np.array(trace[-1]), trace=trace, converged=bool(moves[-1] <= tolerance))

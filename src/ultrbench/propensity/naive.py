@@ -9,5 +9,21 @@ from ultrbench.simulation.log import ClickLog
 
 
 def estimate(log: ClickLog, **_: Any) -> Estimate:
-    """Return theta = 1 at every position, so that clicks are taken at face value."""
+    """Return theta = 1 at every position, so that clicks are taken at face value.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists.
+
+    Examples
+    --------
+    >>> none = np.empty(0, np.int64)
+    >>> log = ClickLog(
+    ...     np.array([[0, 1]]), np.array([0]), np.zeros((1, 2)), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8), none, none.astype(np.uint64), none,
+    ... )
+    >>> estimate(log).relative.tolist()
+    [1.0, 1.0]
+    """
     return up_to_scale(np.ones(log.positions))

@@ -19,10 +19,27 @@ def estimate(
 ) -> Estimate:
     """Return the true probability of examination by position, and what else the simulator knows.
 
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists.
+    truth : numpy.ndarray or None
+        float64, the simulator's theta, at least as long as the lists; None where it is not known.
+
     Raises
     ------
     UserError
         When the log brings no truth: it was not simulated.
+
+    Examples
+    --------
+    >>> none = np.empty(0, np.int64)
+    >>> log = ClickLog(
+    ...     np.array([[0, 1]]), np.array([0]), np.zeros((1, 2)), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8), none, none.astype(np.uint64), none,
+    ... )
+    >>> estimate(log, truth=np.array([0.8, 0.4, 0.1])).relative.tolist()
+    [1.0, 0.5]
     """
     if truth is None:
         raise UserError(

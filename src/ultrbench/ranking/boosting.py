@@ -5,8 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+<<<<<<< HEAD
 from ultrbench.ranking.model import BASE_PARAMETERS, count_trees
 from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
+=======
+from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
+from ultrbench.ranking.objectives import OBJECTIVES, normalise_weights
+>>>>>>> main
 from ultrbench.ranking.targets import TrainingLists
 from ultrbench.simulation.display import order_by_score
 
@@ -23,7 +28,7 @@ class ValidationLists:
         float64 ``[queries, candidates]``, gain of each candidate; 0 where padded.
     ideal : numpy.ndarray or None
         float64 ``[queries]``, what the DCG of each query is divided by before the mean; None
-        divides the DCG of all queries by the sum of all gains, which is linear in the gains.
+        divides the DCG of all queries by the sum of all gains, which ranks rankers as the DCG does.
     """
 
     documents: np.ndarray
@@ -53,7 +58,26 @@ class Fit:
 def discounted_gain(scores: np.ndarray, lists: ValidationLists, cutoff: int) -> np.ndarray:
     """Return sum over the first `cutoff` ranks of gain/log2(1 + rank) for each list.
 
-    Ties go to the smaller document row. `scores` is ``[queries, candidates]``.
+    Parameters
+    ----------
+    scores : numpy.ndarray
+        float64 ``[queries, candidates]``; ties go to the smaller document row, and padding counts
+        for nothing.
+    lists : ValidationLists
+        What is ranked.
+    cutoff : int
+        Ranks that count.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[queries]``.
+
+    Examples
+    --------
+    >>> lists = ValidationLists(np.array([[4, 2, -1]]), np.array([[1.0, 3.0, 0.0]]), None)
+    >>> discounted_gain(np.array([[0.1, 0.9, 5.0]]), lists, 1).tolist()
+    [3.0]
     """
     top = order_by_score(lists.documents, scores)[:, :cutoff]
     gains = np.take_along_axis(lists.gains, top, axis=1)
@@ -71,6 +95,12 @@ def graded_lists(documents: np.ndarray, grades: np.ndarray, cutoff: int) -> Vali
         uint8 ``[documents of the split]``.
     cutoff : int
         Ranks that count.
+
+    Examples
+    --------
+    >>> lists = graded_lists(np.array([[1, 0]]), np.array([0, 2], np.uint8), 10)
+    >>> lists.gains.tolist(), lists.ideal.tolist()
+    ([[3.0, 0.0]], [3.0])
     """
     gains = np.where(documents >= 0, 2.0 ** grades[documents] - 1, 0.0)
     lists = ValidationLists(documents, gains, None)
@@ -80,7 +110,20 @@ def graded_lists(documents: np.ndarray, grades: np.ndarray, cutoff: int) -> Vali
 def weighted_lists(target: TrainingLists) -> ValidationLists:
     """Return lists whose validation value is the IPS-DCG of weighted clicks, up to scale.
 
-    The value is linear in the clicks; a per-query ideal DCG computed from noisy clicks is not.
+    Its numerator is linear in the clicks, and its denominator is the same for every ranker; a
+    per-query ideal DCG computed from noisy clicks would be neither.
+
+    Parameters
+    ----------
+    target : TrainingLists
+        Documents of the validation split with weighted clicks; at least one query.
+
+    Examples
+    --------
+    >>> rows, query_ptr = np.array([3, 5, 9]), np.array([0, 2, 3])
+    >>> lists = weighted_lists(TrainingLists(rows, query_ptr, np.array([2.0, 0.0, 1.0])))
+    >>> lists.documents.tolist(), lists.gains.tolist()
+    ([[3, 5], [9, -1]], [[2.0, 0.0], [1.0, 0.0]])
     """
     lengths = np.diff(target.query_ptr)
     inside = np.arange(lengths.max()) < lengths[:, None]
@@ -90,7 +133,25 @@ def weighted_lists(target: TrainingLists) -> ValidationLists:
 
 
 def validation_value(scores: np.ndarray, lists: ValidationLists, cutoff: int) -> float:
-    """Return the value that stops training; `scores` is ``[queries, candidates]``."""
+    """Return the value that stops training.
+
+    Parameters
+    ----------
+    scores, lists, cutoff
+        As in `discounted_gain`.
+
+    Returns
+    -------
+    float
+        The mean over queries of DCG by ideal, 0 where the ideal is 0; or the DCG of all queries by
+        the sum of all gains, which must be positive.
+
+    Examples
+    --------
+    >>> lists = graded_lists(np.array([[0, 1]]), np.array([0, 2], np.uint8), 10)
+    >>> validation_value(np.array([[0.9, 0.1]]), lists, 10)  # 1/log2(3)
+    0.63...
+    """
     dcg = discounted_gain(scores, lists, cutoff)
     if lists.ideal is None:
         return float(dcg.sum() / lists.gains.sum())
@@ -99,7 +160,18 @@ def validation_value(scores: np.ndarray, lists: ValidationLists, cutoff: int) ->
 
 
 def best_tree(values: Sequence[float]) -> int:
-    """Return the number of trees with the highest value, the fewest on a tie."""
+    """Return the number of trees with the highest value, the fewest on a tie.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Validation value after each tree; at least one.
+
+    Examples
+    --------
+    >>> best_tree([0.1, 0.4, 0.4, 0.2])
+    2
+    """
     return int(np.argmax(values)) + 1
 
 
@@ -241,6 +313,20 @@ def train(
     -------
     Fit
         Equal input gives equal text, whatever the number of cores.
+
+    Examples
+    --------
+    >>> features = np.tile(np.arange(4.0), 30)[:, None]
+    >>> clicked = TrainingLists(
+    ...     np.arange(120), np.arange(0, 121, 4), np.tile([0.0, 1.0, 5.0, 9.0], 30)
+    ... )
+    >>> fit = train(
+    ...     features, clicked, objective="softmax", trees=3, leaves=4, learning_rate=0.1,
+    ...     min_data_in_leaf=1, seed=1, validation={"clicks": weighted_lists(clicked)},
+    ...     validation_features=features, patience=2,
+    ... )
+    >>> fit.trees, len(fit.curve["clicks"])
+    ({'clicks': 1}, 3)
     """
     weights = normalise_weights(lists.weights, lists.query_ptr)
     watch = _Watch(validation, patience, cutoff) if validation else None
@@ -282,6 +368,20 @@ def choose_trees(
     """
     import lightgbm as lgb
 
+<<<<<<< HEAD
+=======
+    weights = normalise_weights(lists.weights, lists.query_ptr)
+    binning = BASE_PARAMETERS | {"min_data_in_leaf": min_data_in_leaf, "seed": seed}
+    parameters = binning | {
+        "objective": OBJECTIVES[objective](weights, lists.query_ptr),
+        "metric": "None",
+        "num_leaves": leaves,
+        "learning_rate": learning_rate,
+    }
+    matrix = features[lists.rows]
+    refuse_blank(matrix)
+    data = lgb.Dataset(matrix, params=binning)
+>>>>>>> main
     if not validation:
         return Fit(model, {}, {"fixed": count_trees(model)})
     watch = _Watch(validation, patience, cutoff)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ultrbench.ranking.model import BASE_PARAMETERS
+from ultrbench.errors import UserError
+from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
 from ultrbench.ranking.objectives import list_softmax, normalise_weights, softmax_objective
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.seeding import stream
@@ -10,7 +11,20 @@ from ultrbench.simulation.log import ClickLog
 
 
 def held_out_loss(scores: np.ndarray, weights: np.ndarray, query_ptr: np.ndarray) -> float:
-    """Return the listwise softmax loss -sum_i w_i log softmax(f)_i of lists not trained on."""
+    """Return the listwise softmax loss -sum_i w_i log softmax(f)_i of lists not trained on.
+
+    Parameters
+    ----------
+    scores, weights : numpy.ndarray
+        float64 ``[documents]``, out-of-fold scores and target weights.
+    query_ptr : numpy.ndarray
+        int64 ``[queries + 1]``.
+
+    Examples
+    --------
+    >>> held_out_loss(np.zeros(2), np.array([3.0, 1.0]), np.array([0, 2]))  # 4 log 2
+    2.77...
+    """
     p = list_softmax(scores, query_ptr)
     return -float(weights @ np.log(np.maximum(p, 1e-300)))
 
@@ -37,6 +51,26 @@ class CrossFit:
     ----------
     query_ptr : numpy.ndarray
         int64 ``[queries + 1]``, over the documents of the log in canonical order.
+
+    Raises
+    ------
+    UserError
+        When there are fewer queries than folds.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[1, 0], [2, 3]]), np.array([0, 1]), np.zeros((2, 2)), np.zeros(2, np.uint8),
+    ...     np.zeros(2, bool), np.zeros(2, np.uint8),
+    ...     np.array([0]), np.array([1], np.uint64), np.array([1]),
+    ... )
+    >>> rankers = CrossFit(
+    ...     log, np.eye(4, dtype=np.float32), folds=2, trees=2, leaves=3, learning_rate=0.1, seed=1
+    ... )
+    >>> rankers.scores(np.array([0.0, 1.0, 0.0, 0.0])).shape
+    (4,)
+    >>> rankers.by_cell(np.array([10, 11, 12, 13])).tolist()
+    [[11, 10], [12, 13]]
     """
 
     def __init__(
@@ -64,9 +98,15 @@ class CrossFit:
         # Where each displayed cell finds its document; padding points at the first.
         self._cell = np.where(log.shown, np.searchsorted(lists.rows, log.documents), 0)
         queries = len(self.query_ptr) - 1
+        if queries < folds:
+            raise UserError(
+                f"the log has {queries} queries, too few for {folds} folds; lower `folds` of the"
+                " estimator, or log more queries"
+            )
         fold_of_query = stream(seed, "folds").permutation(queries) % folds
         fold_of_row = np.repeat(fold_of_query, np.diff(self.query_ptr))
         matrix = np.ascontiguousarray(features[lists.rows])
+        refuse_blank(matrix)
         binned = lgb.Dataset(matrix, params=self._parameters, free_raw_data=False).construct()
         self._parts = []
         for fold in range(folds):

@@ -37,6 +37,16 @@ def fit(
     -------
     callable
         Maps features ``[documents, features]`` to scores, float64 ``[documents]``.
+
+    Examples
+    --------
+    >>> grades = np.arange(100) % 3
+    >>> train = Split(grades[:, None] * 1.0, grades, np.array([0, 50, 100]), np.array(["a", "b"]))
+    >>> predict = fit(
+    ...     train, np.array([0, 1]), ymax=2, trees=3, leaves=4, learning_rate=0.1, seed=1
+    ... )
+    >>> predict(np.array([[2.0], [0.0], [1.0]])).argsort().tolist()
+    [1, 2, 0]
     """
     import lightgbm as lgb
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ultrbench.errors import UserError
+
 BASE_PARAMETERS: dict[str, Any] = {
     "deterministic": True,
     "force_row_wise": True,
@@ -11,6 +13,30 @@ BASE_PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
     "feature_pre_filter": False,
 }
+
+
+def refuse_blank(features: np.ndarray) -> None:
+    """Stop where every feature is 0: LightGBM drops such columns, and fails when none is left.
+
+    Parameters
+    ----------
+    features : numpy.ndarray
+        ``[documents, features]``, of the documents to train on.
+
+    Raises
+    ------
+    UserError
+        When nothing but 0 is in it.
+
+    Examples
+    --------
+    >>> refuse_blank(np.array([[0.0, 0.0], [0.0, 2.0]]))
+    """
+    if not features.any():
+        raise UserError(
+            f"every feature of the {len(features)} documents to train on is 0, so that nothing"
+            " tells them apart; check the features of the data set"
+        )
 
 
 def predict(model: str, features: np.ndarray, trees: int | None = None) -> np.ndarray:
@@ -29,6 +55,15 @@ def predict(model: str, features: np.ndarray, trees: int | None = None) -> np.nd
     -------
     numpy.ndarray
         float64 ``[documents]``.
+
+    Examples
+    --------
+    >>> import lightgbm as lgb
+    >>> features = np.arange(8.0)[:, None]
+    >>> data = lgb.Dataset(features, features[:, 0] > 3)
+    >>> model = lgb.train(BASE_PARAMETERS | {"min_data_in_leaf": 1}, data, 2).model_to_string()
+    >>> (np.diff(predict(model, features)) > 0).nonzero()[0].tolist()
+    [3]
     """
     import lightgbm as lgb
 

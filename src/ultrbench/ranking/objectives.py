@@ -34,6 +34,11 @@ def normalise_weights(weights: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     query_ptr : numpy.ndarray
         int64 ``[queries + 1]``.
 
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[documents]``; all zeros stay zeros.
+
     Examples
     --------
     >>> normalise_weights(np.array([2.0, 0.0, 6.0]), np.array([0, 2, 3])).tolist()
@@ -44,7 +49,19 @@ def normalise_weights(weights: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def list_softmax(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """Return the softmax of the scores within each list, float64 ``[documents]``.
+    """Return the softmax of the scores within each list.
+
+    Parameters
+    ----------
+    scores : numpy.ndarray
+        float64 ``[documents]``, finite.
+    query_ptr : numpy.ndarray
+        int64 ``[queries + 1]``; every query has at least one document.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[documents]``, adding up to 1 in each list.
 
     Examples
     --------

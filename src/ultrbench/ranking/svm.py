@@ -15,8 +15,22 @@ CHUNK_ROWS = 65_536
 def feature_range(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return smallest and largest finite value of each feature, float64 ``[features]``.
 
-    Works in blocks of rows, so that a matrix larger than memory can be read from disk. A feature
-    without a finite value gets 0 for both.
+    Works in blocks of rows, so that a matrix larger than memory can be read from disk.
+
+    Parameters
+    ----------
+    features : numpy.ndarray
+        ``[documents, features]``.
+
+    Returns
+    -------
+    low, high : numpy.ndarray
+        float64 ``[features]``; both 0 for a feature without a finite value.
+
+    Examples
+    --------
+    >>> [a.tolist() for a in feature_range(np.array([[1.0, np.nan], [3.0, np.inf]]))]
+    [[1.0, 0.0], [3.0, 0.0]]
     """
     low = np.full(features.shape[1], np.inf)
     high = np.full(features.shape[1], -np.inf)
@@ -46,6 +60,12 @@ def normalise(features: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
     -------
     numpy.ndarray
         float64 ``[documents, features]``; constant features are -1.
+
+    Examples
+    --------
+    >>> features = np.array([[0.0], [9.0], [99.0], [np.nan]])
+    >>> normalise(features, np.zeros(1), np.full(1, 99.0)).tolist()
+    [[-1.0], [0.0], [1.0], [-1.0]]
     """
     span = np.log1p(high - low)
     present = np.nan_to_num(features.astype(np.float64), nan=-np.inf)
@@ -61,12 +81,29 @@ def pair_differences(
     At most 100,000 pairs, drawn with `seed`; half of them are turned round, so that both classes
     are there.
 
+    Parameters
+    ----------
+    features : numpy.ndarray
+        float64 ``[documents, features]``.
+    grades : numpy.ndarray
+        Integer grades, ``[documents]``.
+    query_ptr : numpy.ndarray
+        int64 ``[queries + 1]``.
+    seed : int
+        Replicate seed.
+
     Returns
     -------
     differences : numpy.ndarray
         float64 ``[pairs, features]``.
     labels : numpy.ndarray
         int64 ``[pairs]``, 1 or -1, alternating.
+
+    Examples
+    --------
+    >>> features, grades = np.array([[1.0], [5.0], [2.0]]), np.array([0, 2, 1])
+    >>> [a.tolist() for a in pair_differences(features, grades, np.array([0, 3]), 0)]
+    [[[4.0], [-3.0], [1.0]], [1, -1, 1]]
     """
     better, worse = [], []
     for start, end in pairwise(query_ptr):
@@ -105,6 +142,14 @@ def fit(
     -------
     callable
         Maps features ``[documents, features]`` to scores, float64 ``[documents]``.
+
+    Examples
+    --------
+    >>> features = np.array([[1.0], [9.0], [2.0], [8.0]])
+    >>> train = Split(features, np.array([0, 1, 0, 1]), np.array([0, 2, 4]), np.array(["a", "b"]))
+    >>> predict = fit(train, np.array([0, 1]), cost=200, seed=1)
+    >>> predict(features).argsort().tolist()
+    [0, 2, 3, 1]
     """
     from sklearn.svm import LinearSVC
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultrbench.errors import UserError
 from ultrbench.simulation.log import ClickLog
 
 
@@ -26,9 +27,14 @@ class TrainingLists:
     weights: np.ndarray
 
 
-def _lists(rows: np.ndarray, queries: np.ndarray, weights: np.ndarray) -> TrainingLists:
+def _documents(log: ClickLog) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return displayed rows, their query pointer, and the index among them of each shown cell."""
+    shown = log.shown
+    rows, index = np.unique(log.documents[shown], return_inverse=True)
+    queries = np.empty(len(rows), dtype=np.int64)
+    queries[index] = np.broadcast_to(log.queries[:, None], shown.shape)[shown]
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
-    return TrainingLists(rows, np.append(starts, len(rows)), weights)
+    return rows, np.append(starts, len(rows)), index
 
 
 def sum_by_document(log: ClickLog, cells: np.ndarray) -> TrainingLists:
@@ -45,13 +51,38 @@ def sum_by_document(log: ClickLog, cells: np.ndarray) -> TrainingLists:
     -------
     TrainingLists
         Every displayed document once, in canonical order, clicked or not.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[4, 2], [2, 4]]), np.array([0, 0]), np.zeros((2, 2)), np.zeros(2, np.uint8),
+    ...     np.zeros(2, bool), np.zeros(2, np.uint8),
+    ...     np.array([0, 1]), np.array([0b01, 0b11], np.uint64), np.array([6, 3]),
+    ... )
+    >>> lists = sum_by_document(log, log.clicks)
+    >>> lists.rows.tolist(), lists.query_ptr.tolist(), lists.weights.tolist()
+    ([2, 4], [0, 2], [3.0, 9.0])
     """
-    shown = log.shown
-    rows, index = np.unique(log.documents[shown], return_inverse=True)
-    queries = np.empty(len(rows), dtype=np.int64)
-    queries[index] = np.broadcast_to(log.queries[:, None], shown.shape)[shown]
-    weights = np.bincount(index, weights=cells[shown], minlength=len(rows))
-    return _lists(rows, queries, weights)
+    rows, query_ptr, index = _documents(log)
+    weights = np.bincount(index, weights=cells[log.shown], minlength=len(rows))
+    return TrainingLists(rows, query_ptr, weights)
+
+
+def _sum_over_positions(log: ClickLog, counts: np.ndarray, factor: np.ndarray) -> TrainingLists:
+    """Return sum_k factor_k count_ik by document.
+
+    Whole numbers are added first, which is exact, so that the order of lists does not matter.
+    """
+    if len(factor) < log.positions:
+        raise UserError(
+            f"the log shows {log.positions} positions, and propensities are known for the first"
+            f" {len(factor)} only; estimate them from lists as long as those they weight"
+        )
+    rows, query_ptr, index = _documents(log)
+    cell = index * log.positions + np.nonzero(log.shown)[1]
+    sums = np.bincount(cell, counts[log.shown], minlength=len(rows) * log.positions)
+    table = sums.reshape(len(rows), log.positions) * factor[: log.positions]
+    return TrainingLists(rows, query_ptr, table.sum(axis=1))
 
 
 def ipw_weights(log: ClickLog, propensity: np.ndarray) -> TrainingLists:
@@ -65,14 +96,52 @@ def ipw_weights(log: ClickLog, propensity: np.ndarray) -> TrainingLists:
         Displayed lists with clicks.
     propensity : numpy.ndarray
         float64 ``[positions]``, positive, on any scale.
+
+    Returns
+    -------
+    TrainingLists
+        Every displayed document, the same to the last bit in whatever order the log has its lists.
+
+    Raises
+    ------
+    UserError
+        When the log shows more positions than there are propensities.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[4, 2], [2, 4]]), np.array([0, 0]), np.zeros((2, 2)), np.zeros(2, np.uint8),
+    ...     np.zeros(2, bool), np.zeros(2, np.uint8),
+    ...     np.array([0, 1]), np.array([0b01, 0b11], np.uint64), np.array([6, 3]),
+    ... )
+    >>> ipw_weights(log, np.array([1.0, 0.5])).weights.tolist()  # 3, and 6 + 3/0.5
+    [3.0, 12.0]
     """
-    return sum_by_document(log, log.clicks / propensity[: log.positions])
+    return _sum_over_positions(log, log.clicks, 1 / propensity)
 
 
 def grade_gains(log: ClickLog, grades: np.ndarray) -> TrainingLists:
-    """True grades of the displayed documents (skyline): w_i = 2^y_i - 1."""
-    lists = sum_by_document(log, np.zeros(log.documents.shape))
-    return TrainingLists(lists.rows, lists.query_ptr, 2.0 ** grades[lists.rows] - 1)
+    """True grades of the displayed documents (skyline): w_i = 2^y_i - 1.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists.
+    grades : numpy.ndarray
+        uint8 ``[documents of the split]``.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[2, 0]]), np.array([0]), np.zeros((1, 2)), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([0], np.uint64), np.array([1]),
+    ... )
+    >>> grade_gains(log, np.array([1, 4, 2])).weights.tolist()
+    [1.0, 3.0]
+    """
+    rows, query_ptr, _ = _documents(log)
+    return TrainingLists(rows, query_ptr, 2.0 ** grades[rows] - 1)
 
 
 def expected_clicks(
@@ -83,13 +152,24 @@ def expected_clicks(
     Parameters
     ----------
     log : ClickLog
-        Displayed lists.
+        Displayed lists, each of which counts once, however many sessions it had.
     attractions : numpy.ndarray
         float64 ``[documents of the split]``, gamma(y).
     propensity : numpy.ndarray or None
         float64 ``[positions]``: w_i = theta_k gamma(y_i), naive clicks at infinity. None:
         w_i = gamma(y_i), perfectly corrected clicks at infinity.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[2, 0]]), np.array([0]), np.zeros((1, 2)), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([0], np.uint64), np.array([1]),
+    ... )
+    >>> gamma = np.array([0.4, 0.0, 1.0])
+    >>> expected_clicks(log, gamma, np.array([0.8, 0.5])).weights.tolist()
+    [0.2, 0.8]
     """
-    factor = 1.0 if propensity is None else propensity[: log.positions]
-    cells = np.where(log.shown, attractions[log.documents] * factor, 0.0)
-    return sum_by_document(log, cells)
+    factor = np.ones(log.positions) if propensity is None else propensity
+    lists = _sum_over_positions(log, np.ones(log.documents.shape), factor)
+    return TrainingLists(lists.rows, lists.query_ptr, lists.weights * attractions[lists.rows])

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
@@ -18,52 +20,77 @@ OPTIONAL = {"round": 0, "randomized": False, "context": 0, "policy_score": np.na
 MAX_COUNT = 2**53
 
 
+def _row(path: Path, row: int) -> str:
+    return f"{path}: row {row} (the first is 0)"
+
+
+def _first(wrong: np.ndarray) -> int:
+    return int(np.flatnonzero(wrong)[0])
+
+
 def _read(path: Path, columns: dict, optional: dict) -> pd.DataFrame:
     """Read a parquet table with the documented columns, every value of the documented kind."""
-    import pyarrow.parquet as pq
-
-    try:
-        frame = pq.read_table(path).to_pandas()
-    except FileNotFoundError:
+    if not path.is_file():
         raise UserError(
             f"{path}: no such file; a click log is a folder with train.lists.parquet and"
             " train.clicks.parquet (see config/README.md)"
-        ) from None
+        )
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read()
     except Exception as error:
         raise UserError(f"{path}: not a readable parquet file ({error})") from None
-    for name in columns:
-        if name not in frame and name in optional:
-            frame[name] = optional[name]
-        if name not in frame:
+    arrays = {}
+    for name, kind in columns.items():
+        found = table.schema.get_all_field_indices(name)
+        if not found and name in optional:
+            value = np.array(optional[name], dtype=kind.to_pandas_dtype())
+            arrays[name] = np.broadcast_to(value, len(table))
+        elif len(found) == 1:
+            arrays[name] = _values(path, name, table.column(found[0]), kind)
+        else:
             raise UserError(
-                f"{path}: no column `{name}`; wanted are {', '.join(columns)}"
+                f"{path}: {len(found) or 'no'} column{'s' * bool(found)} `{name}`; wanted are"
+                f" {', '.join(columns)}"
                 + (f" ({', '.join(optional)} may be left out)" if optional else "")
             )
-        values = frame[name]
-        whole = name != "policy_score"
-        if whole and values.isna().any():
-            raise UserError(f"{path}: row {_first(values.isna())}: `{name}` is missing")
-        numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
-        if whole and not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
-            bad = _first(~(np.isfinite(numbers) & (numbers == np.floor(numbers))))
-            raise UserError(
-                f"{path}: row {bad}: `{name}` is {values[bad]!r}, a whole number is wanted"
-            )
-        if whole and (numbers < 0).any():
-            bad = _first(numbers < 0)
-            raise UserError(f"{path}: row {bad}: `{name}` is {values[bad]}, below 0")
-    return frame[list(columns)]
+    return pd.DataFrame(arrays)
 
 
-def _first(wrong: "pd.Series | np.ndarray") -> int:
-    return int(np.flatnonzero(wrong)[0])
+def _values(path: Path, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray:
+    """Return a column in its documented type; nothing is rounded, cut off or wrapped round."""
+    if pa.types.is_null(column.type):
+        column = column.cast(kind)
+    number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if not (number or (pa.types.is_boolean(column.type) and pa.types.is_boolean(kind))):
+        raise UserError(f"{path}: column `{name}` holds {column.type}, {kind} is wanted")
+    dtype = np.dtype(kind.to_pandas_dtype())
+    if dtype.kind == "f":
+        return column.to_numpy().astype(dtype)
+
+    def refuse(wrong: np.ndarray, text: str) -> None:
+        if wrong.any():
+            row = _first(wrong)
+            raise UserError(f"{_row(path, row)}: `{name}` {text.format(column[row])}")
+
+    refuse(column.is_null().to_numpy(), "is missing")
+    values = column.to_numpy()
+    if values.dtype.kind == "f":
+        # Beyond 2^53 a float is one of several whole numbers, and nobody knows which was meant.
+        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
+        refuse(~whole, "is {}, a whole number is wanted")
+    most = 1 if dtype.kind == "b" else np.iinfo(dtype).max
+    refuse(values < 0, "is {}, below 0")
+    refuse(values > most, f"is {{}}, above {most}")
+    return values.astype(dtype)
 
 
 def _refuse(path: Path, frame: pd.DataFrame, wrong: np.ndarray, text: str) -> None:
     """Stop at the first row where `wrong` is true; `text` may name columns in braces."""
     if np.any(wrong):
         row = _first(wrong)
-        raise UserError(f"{path}: row {row}: " + text.format(**frame.iloc[row].to_dict()))
+        values = {name: frame[name].iloc[row] for name in frame}
+        raise UserError(f"{_row(path, row)}: " + text.format(**values))
 
 
 def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
@@ -83,7 +110,7 @@ def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
         f"document {{document}} is unknown: the split has rows 0 to {documents - 1}",
     )
     refuse(
-        split.query_of_row[frame["document"].to_numpy(dtype=np.int64)] != frame["query"],
+        split.query_of_row[frame["document"]] != frame["query"],
         "document {document} does not belong to query {query}",
     )
     for name in ("query", "round", "randomized", "context"):
@@ -91,8 +118,6 @@ def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
             lists[name].transform("nunique") > 1, f"list {{list_id}} has several values of `{name}`"
         )
     refuse(frame["round"] > 0, "round {round}: a click log of one's own is round 0")
-    refuse(frame["randomized"].astype(int) > 1, "`randomized` is {randomized}, not 0 or 1")
-    refuse(frame["context"] > 255, "context {context} is above 255")
     refuse(length > MAX_POSITIONS, f"list {{list_id}} has more than {MAX_POSITIONS} positions")
     refuse(
         frame.duplicated(["list_id", "document"]), "list {list_id} shows document {document} twice"
@@ -105,10 +130,7 @@ def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
         "list {list_id} has position {position}; its positions must run from 1 to its number of"
         " documents without a gap",
     )
-    refuse(
-        np.isinf(frame["policy_score"].astype(np.float64)),
-        "policy_score {policy_score} is not a finite number",
-    )
+    refuse(np.isinf(frame["policy_score"]), "`policy_score` is {policy_score}, not a finite number")
 
 
 def read_external_log(
@@ -134,6 +156,18 @@ def read_external_log(
     ------
     UserError
         With file and row, at the first value that is not as documented.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> lists = pd.DataFrame({"list_id": 7, "query": 0, "position": [1, 2], "document": [1, 0]})
+    >>> clicks = pd.DataFrame({"list_id": [7], "mask": [0b10], "count": [12]})
+    >>> lists.to_parquet(folder / "lists"), clicks.to_parquet(folder / "clicks")
+    (None, None)
+    >>> one = Split(np.zeros((2, 1)), np.array([0, 1]), np.array([0, 2]), np.array(["q1"]))
+    >>> read_external_log(folder / "lists", folder / "clicks", one, required=True).clicks.tolist()
+    [[0, 12]]
     """
     if not (required or lists_path.exists() or clicks_path.exists()):
         shape = np.empty((0, 1))
@@ -152,72 +186,86 @@ def read_external_log(
     position = lists["position"].to_numpy(dtype=np.int64)
     row = np.cumsum(position == 1) - 1
     first = np.flatnonzero(position == 1)
-    ids = lists["list_id"].to_numpy(dtype=np.int64)[first]
+    ids = lists["list_id"].to_numpy()[first]
     lengths = np.bincount(row)
-    index = np.minimum(
-        np.searchsorted(ids, clicks["list_id"].to_numpy(dtype=np.int64)), len(ids) - 1
-    )
-    _refuse(
-        clicks_path,
-        clicks,
-        ids[index] != clicks["list_id"].to_numpy(),
-        f"list {{list_id}} is not in {lists_path.name}",
-    )
-    mask = clicks["mask"].to_numpy(dtype=np.uint64)
-    _refuse(
-        clicks_path,
-        clicks,
+    index = np.minimum(np.searchsorted(ids, clicks["list_id"]), len(ids) - 1)
+    mask = clicks["mask"].to_numpy()
+
+    def refuse(wrong: np.ndarray, text: str) -> None:
+        _refuse(clicks_path, clicks, np.asarray(wrong), text)
+
+    refuse(ids[index] != clicks["list_id"], "list {list_id} is not in the table of lists")
+    refuse(
         mask >> lengths[index].astype(np.uint64) > 0,
         "mask {mask} has a click beyond the end of list {list_id}",
     )
-    _refuse(clicks_path, clicks, clicks["count"] < 1, "count {count} of list {list_id} is below 1")
-    total = clicks["count"].astype(np.float64).sum()
-    if total >= MAX_COUNT:
-        raise UserError(f"{clicks_path}: {total:.3g} sessions in all; at most 2^53 can be counted")
+    refuse(clicks["count"] < 1, "`count` is {count}, below 1")
+    refuse(
+        np.cumsum(clicks["count"].to_numpy(dtype=np.float64)) >= MAX_COUNT,
+        "with this `count` of {count} the log has 2^53 sessions or more, too many to be counted",
+    )
     shape = (len(ids), int(lengths.max()))
     documents, scores = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
     documents[row, position - 1] = lists["document"]
     scores[row, position - 1] = lists["policy_score"]
     groups = (
-        pd.DataFrame({"list": index, "mask": mask, "count": clicks["count"].astype(np.int64)})
+        pd.DataFrame({"list": index, "mask": mask, "count": clicks["count"]})
         .groupby(["list", "mask"], as_index=False)["count"]
         .sum()
     )
     log = ClickLog(
         documents,
-        lists["query"].to_numpy(dtype=np.int64)[first],
+        lists["query"].to_numpy()[first],
         scores,
-        lists["round"].to_numpy(dtype=np.uint8)[first],
-        lists["randomized"].to_numpy(dtype=bool)[first],
-        lists["context"].to_numpy(dtype=np.uint8)[first],
+        lists["round"].to_numpy()[first],
+        lists["randomized"].to_numpy()[first],
+        lists["context"].to_numpy()[first],
         groups["list"].to_numpy(),
         groups["mask"].to_numpy(),
         groups["count"].to_numpy(),
     )
     if log.clicks.sum() == 0:
-        raise UserError(f"{clicks_path}: {int(total)} sessions and no click in all")
+        raise UserError(f"{clicks_path}: {int(log.sessions.sum())} sessions and no click in all")
     return log
 
 
 def read_external_truth(path: Path) -> np.ndarray:
-    """Read the optional ``truth.csv`` of a click log; empty when there is none.
+    """Read the optional ``truth.csv`` of a click log.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where it would be.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``; empty when there is no such file.
 
     Raises
     ------
     UserError
         When it is not a table `position,theta` with positions 1, 2, ... and theta in (0, 1].
+
+    Examples
+    --------
+    >>> read_external_truth(Path("no such folder/truth.csv")).size
+    0
     """
     if not path.exists():
         return np.empty(0)
     try:
-        frame = pd.read_csv(path)
-        theta = frame["theta"].to_numpy(dtype=np.float64)
-        position = frame["position"].to_numpy(dtype=np.int64)
-    except (ValueError, KeyError, pd.errors.ParserError) as error:
+        # As text first: Python parses every digit, pandas may be off by the last one.
+        frame = pd.read_csv(path, index_col=False, dtype=str, usecols=["position", "theta"])
+        position, theta = (frame[name].to_numpy(dtype=np.float64) for name in ("position", "theta"))
+    except Exception as error:
         raise UserError(f"{path}: wanted is a table position,theta ({error})") from None
     if (position != np.arange(1, len(position) + 1)).any():
         raise UserError(f"{path}: positions must be 1, 2, 3, ... in this order")
     wrong = ~((theta > 0) & (theta <= 1))
     if wrong.any():
-        raise UserError(f"{path}: theta at position {_first(wrong) + 1} is outside (0, 1]")
+        row = _first(wrong)
+        raise UserError(
+            f"{path}: theta at position {row + 1} is {theta[row]}; a probability above 0 is wanted"
+        )
     return theta

@@ -29,6 +29,24 @@ class QuerySplit:
     logged: np.ndarray
 
 
+def count_of(share: float, total: int) -> int:
+    """Return a share of a number, rounded up.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+    total : int
+        What it is a share of.
+
+    Examples
+    --------
+    >>> count_of(0.01, 35), count_of(0.07, 100)  # 0.07 * 100 is 7.000000000000001 to a computer
+    (1, 7)
+    """
+    return int(np.ceil(round(share * total, 9)))
+
+
 def split_queries(queries: int, *, mode: str, pool: float, seed: int) -> QuerySplit:
     """Part the training queries into those for policies and those for clicks.
 
@@ -44,6 +62,16 @@ def split_queries(queries: int, *, mode: str, pool: float, seed: int) -> QuerySp
     seed : int
         Replicate seed.
 
+    Returns
+    -------
+    QuerySplit
+        The two parts; under ``shared`` both are all queries.
+
+    Raises
+    ------
+    UserError
+        When no query is left to log clicks for.
+
     Examples
     --------
     >>> parts = split_queries(10, mode="disjoint", pool=0.3, seed=1)
@@ -53,7 +81,7 @@ def split_queries(queries: int, *, mode: str, pool: float, seed: int) -> QuerySp
     order = stream(seed, "policy queries").permutation(queries)
     if mode == "shared":
         return QuerySplit(order, np.arange(queries))
-    put_aside = int(np.ceil(pool * queries))
+    put_aside = count_of(pool, queries)
     if put_aside >= queries:
         raise UserError(
             f"policy_queries.pool: {pool} of {queries} training queries leaves none to log clicks"
@@ -63,7 +91,18 @@ def split_queries(queries: int, *, mode: str, pool: float, seed: int) -> QuerySp
 
 
 def unequal_pairs(grades: np.ndarray) -> int:
-    """Return the number of document pairs with different grades in one list."""
+    """Return the number of document pairs with different grades in one list.
+
+    Parameters
+    ----------
+    grades : numpy.ndarray
+        Integer grades, ``[documents]``.
+
+    Examples
+    --------
+    >>> unequal_pairs(np.array([0, 0, 1, 4]))  # all 6 but the pair of zeros
+    5
+    """
     counts = np.bincount(grades)
     return int((counts.sum() ** 2 - (counts**2).sum()) // 2)
 
@@ -90,8 +129,18 @@ def sample_queries(train: Split, order: np.ndarray, share: float) -> np.ndarray:
     ------
     UserError
         When the queries of `order` run out first.
+
+    Examples
+    --------
+    Six queries of 10 documents, of which 5 are relevant: 25 unequal pairs each.
+
+    >>> train = Split(
+    ...     np.zeros((60, 1)), np.arange(60) % 2, np.arange(7) * 10, np.arange(6).astype(str)
+    ... )
+    >>> sample_queries(train, np.array([5, 3, 1, 0, 2, 4]), 0.1).tolist()
+    [0, 1, 2, 3, 5]
     """
-    wanted = max(int(np.ceil(share * len(train.query_ids))), MIN_QUERIES)
+    wanted = max(count_of(share, len(train.query_ids)), MIN_QUERIES)
     pairs = 0
     for taken, q in enumerate(order, start=1):
         pairs += unequal_pairs(train.grades[train.query_ptr[q] : train.query_ptr[q + 1]])
@@ -128,6 +177,20 @@ def score_documents(
         float64 ``[documents]`` for each split.
     sample : numpy.ndarray
         int64, training queries whose grades were used, ascending; empty for ``random``.
+
+    Raises
+    ------
+    UserError
+        As `sample_queries`.
+
+    Examples
+    --------
+    >>> test = Split(np.zeros((3, 1)), np.zeros(3, int), np.array([0, 3]), np.array(["q1"]))
+    >>> scores, sample = score_documents(
+    ...     {"kind": "random"}, {"test": test}, np.array([0]), ymax=4, seed=1
+    ... )
+    >>> scores["test"].shape, sample.size
+    ((3,), 0)
     """
     if policy["kind"] == "random":
         scores = {
@@ -175,6 +238,13 @@ def truncate(
         fewer documents.
     scores : numpy.ndarray
         float64 ``[queries, list_size]``; NaN where padded.
+
+    Examples
+    --------
+    >>> split = Split(np.zeros((3, 1)), np.zeros(3, int), np.array([0, 2, 3]), np.array(["a", "b"]))
+    >>> documents, scores = truncate(split, np.array([0.1, 0.7, 0.2]), np.array([0, 1]), 2)
+    >>> documents.tolist(), scores.tolist()
+    ([[1, 0], [2, -1]], [[0.7, 0.1], [0.2, nan]])
     """
     ranked = np.lexsort((np.arange(len(scores)), -scores, split.query_of_row))
     offsets = np.arange(list_size)

@@ -244,11 +244,11 @@ def write_summary(
         ):
             lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
             ranked = part.sort_values("mean", ascending=False, kind="stable")
-            lines += [
-                f"- {display_name(row.method, labels)} {row.mean_value:.4f}"
-                f" ({row.difference:+.4f}, {row.low:+.4f} to {row.high:+.4f})"
-                for row in ranked.rename(columns={"mean": "mean_value"}).itertuples()
-            ]
+            for row in ranked.rename(columns={"mean": "mean_value"}).itertuples():
+                against = f"{row.difference:+.4f}, {row.low:+.4f} to {row.high:+.4f}"
+                against = "the reference" if row.method == row.reference else against
+                name = display_name(row.method, labels)
+                lines.append(f"- {name} {row.mean_value:.4f} ({against})")
             lines.append("")
     here = summary.parent
     for drawing in drawings:

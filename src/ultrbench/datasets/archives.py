@@ -1,0 +1,208 @@
+"""The train, vali and test file of a data set, out of an archive or folder of any layout.
+
+Nothing is written under a name from the archive: a member is streamed into a file that we name.
+"""
+
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NamedTuple
+
+from ultrbench.errors import UserError
+
+SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar.bz2")
+
+# LETOR text packs 5- to 20-fold; a far higher ratio is a broken or hostile archive.
+_MAX_RATIO = 200
+_FREE_BYTES = 64 << 20
+
+_FAILURES = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+)
+
+
+class _Member(NamedTuple):
+    name: str
+    open: Callable[[], BinaryIO | None]  # gives None where it is no plain file
+    encrypted: bool = False
+
+
+def locate_files(
+    source: str | Path, patterns: Mapping[str, str], work: str | Path
+) -> dict[str, Path]:
+    """Find the files of a data set in a folder, or unpack them from an archive.
+
+    Parameters
+    ----------
+    source : path-like
+        A folder, or an archive that ends in .zip, .tar.gz, .tgz or .tar.bz2. Where it holds none
+        of the files but one archive, that one is looked into (one level deep).
+    patterns : mapping
+        From a split to the end of the path of its file, for example ``Fold1/train.txt``;
+        wildcards ``*`` and ``?`` stand for parts of one name.
+    work : path-like
+        Existing folder that takes unpacked files.
+
+    Returns
+    -------
+    dict
+        From a split to its file, below `source` (a folder) or `work`.
+
+    Raises
+    ------
+    UserError
+        Where a file is missing or ambiguous, or the archive is broken, encrypted or hostile.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "sample").mkdir()
+    >>> _ = (folder / "sample" / "train.txt").write_text("0 qid:1 1:1")
+    >>> locate_files(folder, {"train": "train.txt"}, folder)["train"].parent.name
+    'sample'
+    """
+    source, work = Path(source), Path(work)
+    names = _names(source)
+    if not any(_matches(name, pattern) for name in names for pattern in patterns.values()):
+        inner = [name for name in names if name.lower().endswith(SUFFIXES)]
+        if len(inner) == 1:
+            suffix = next(s for s in SUFFIXES if inner[0].lower().endswith(s))
+            source = _fetch(source, {"inner": inner[0]}, work, suffix)["inner"]
+            names = _names(source)
+    return _fetch(source, {s: _only(source, names, p) for s, p in patterns.items()}, work, ".txt")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return PurePosixPath(name).match(pattern)
+
+
+def _only(source: Path, names: list[str], pattern: str) -> str:
+    """Return the one name that matches."""
+    found = [name for name in names if _matches(name, pattern)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(
+            f"{source}: several files match {pattern}: {', '.join(sorted(found)[:5])}. Name one by"
+            " the key files of the data set, as in files: {train: Fold1/train.txt, ...}."
+        )
+    held = ", ".join(sorted(names)[:10]) or "nothing"
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    raise UserError(
+        f"{source}: no file matches {pattern}; it holds {held}{more}. Name the files by the key"
+        " files of the data set."
+    )
+
+
+def _names(source: Path) -> list[str]:
+    """List the files below a folder or in an archive."""
+    if source.is_dir():
+        return [p.relative_to(source).as_posix() for p in sorted(source.rglob("*")) if p.is_file()]
+    with _members(source) as members:
+        names = [member.name for member in members]
+    for name in names:
+        path = PurePosixPath(name.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts:
+            raise UserError(
+                f"{source}: the archive holds {name!r}, a path that leads out of its folder; it is"
+                " not used. Get the archive from its publisher."
+            )
+    return names
+
+
+def _fetch(source: Path, wanted: Mapping[str, str], work: Path, suffix: str) -> dict[str, Path]:
+    """Return the wanted files: where they are in a folder, unpacked from an archive."""
+    if source.is_dir():
+        return {key: source / name for key, name in wanted.items()}
+    keys = {name: key for key, name in wanted.items()}
+    allowance = _FREE_BYTES + _MAX_RATIO * source.stat().st_size
+    files = {}
+    with _members(source) as members:
+        for member in members:
+            if member.name not in keys or keys[member.name] in files:
+                continue
+            if member.encrypted:
+                raise UserError(
+                    f"{source}: {member.name} is encrypted. Unpack it yourself and put the folder"
+                    " down instead."
+                )
+            stream = member.open()
+            if stream is None:
+                raise UserError(
+                    f"{source}: {member.name} is a link or no plain file and is not followed."
+                    " Unpack it yourself and put the folder down instead."
+                )
+            key = keys[member.name]
+            files[key] = work / f"{key}{suffix}"
+            with stream, files[key].open("wb") as file:
+                while block := stream.read(1 << 20):
+                    allowance -= len(block)
+                    if allowance < 0:
+                        raise UserError(_absurd(source))
+                    file.write(block)
+    return files
+
+
+def _absurd(source: Path) -> str:
+    return (
+        f"{source}: the archive unpacks to more than {_MAX_RATIO} times its size, which no LETOR"
+        " text does; it is not used. Get it anew, or unpack it yourself and put the folder down."
+    )
+
+
+@contextmanager
+def _members(source: Path) -> Iterator[Iterator[_Member]]:
+    """Iterate over the members of an archive; what breaks on the way becomes a sentence."""
+    name = source.name.lower()
+    if not name.endswith(SUFFIXES):
+        raise UserError(
+            f"{source} is neither a folder nor an archive that ends in {', '.join(SUFFIXES)}."
+        )
+    try:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(source) as archive:
+                yield _zip_members(archive)
+        else:
+            with tarfile.open(source) as archive:
+                yield _tar_members(archive, source)
+    except _FAILURES as error:
+        raise UserError(
+            f"{source} cannot be unpacked: {error}. If it is broken or cut short, get it anew."
+        ) from None
+
+
+def _zip_members(archive: zipfile.ZipFile) -> Iterator[_Member]:
+    for info in archive.infolist():
+        if not info.is_dir():
+            link = (info.external_attr >> 16) & 0o170000 == 0o120000
+            yield _Member(
+                info.filename,
+                (lambda: None) if link else (lambda info=info: archive.open(info)),
+                bool(info.flag_bits & 1),
+            )
+
+
+def _tar_members(archive: tarfile.TarFile, source: Path) -> Iterator[_Member]:
+    allowance = _FREE_BYTES + _MAX_RATIO * source.stat().st_size
+    for info in archive:
+        # Members that are only skipped are decompressed as well.
+        allowance -= info.size
+        if allowance < 0:
+            raise UserError(_absurd(source))
+        if not info.isdir():
+            yield _Member(
+                info.name,
+                (lambda info=info: archive.extractfile(info)) if info.isreg() else (lambda: None),
+            )

@@ -1,0 +1,178 @@
+"""The workflow end to end: what runs, what runs again, and that bytes repeat."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from .conftest import REPOSITORY, Study
+
+
+def dry_run(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "-n", *arguments],
+        cwd=REPOSITORY,
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout
+
+
+def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
+    (study.folder / "tiny.yaml").write_text("{}")
+    jobs = study.jobs()
+    assert 50 < jobs["total"] <= 150
+
+
+@pytest.mark.parametrize(
+    "stage", ["data", "policies", "clicks", "propensity", "ranking", "evaluation", "paper"]
+)
+def test_every_stage_is_a_target(study: Study, stage: str) -> None:
+    assert study.jobs(stage)["total"] >= 2
+
+
+def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> None:
+    tables = {path.name for path in (finished.folder / "results/tables/tiny").iterdir()}
+    assert tables == {
+        f"weak.{setting}.{candidates}.{validation}.{ending}"
+        for setting in ("static", "dynamic")
+        for candidates in ("truncated", "full")
+        for validation in ("grades", "clicks")
+        for ending in ("csv", "md", "tex")
+    }
+    figures = {path.stem for path in (finished.folder / "results/figures/tiny").glob("*.pdf")}
+    assert figures == {
+        "grades",
+        "propensity.static",
+        "propensity.dynamic",
+        "spread.static",
+        "spread.dynamic",
+        "rounds.dynamic",
+    }
+    summary = (finished.folder / "results/summary.md").read_text()
+    assert "fewer than five replicates" in summary.lower()
+    assert "nan" not in summary
+
+
+def test_nothing_is_left_to_do_after_a_run(finished: Study) -> None:
+    assert finished.jobs() == {}
+
+
+def test_two_cores_give_the_bytes_of_one(study: Study, finished: Study) -> None:
+    study.run("--cores", "2")
+    assert study.hashes() == finished.hashes()
+
+
+def edit(study: Study, module: str) -> None:
+    path = study.folder / "src/ultrbench" / module
+    path.write_text(path.read_text() + "\n# an edit\n")
+
+
+def rerun_rules(study: Study) -> set[str]:
+    return set(study.jobs()) - {"all", "total"}
+
+
+AFTER_RANKING = {
+    "evaluate_rankers",
+    "compare_rankers",
+    "write_tables",
+    "draw_figures",
+    "write_summary",
+}
+
+
+def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study) -> None:
+    edit(rerun, "propensity/dla.py")
+    output = rerun.run("-n")
+    estimated = set(re.findall(r"theta/(\w+)\.csv", "".join(re.findall(r"output: .*", output))))
+    assert estimated == {"dla"}
+    # The dynamic rounds of dla are shown by its rankers, so their clicks are drawn again.
+    assert rerun_rules(rerun) == AFTER_RANKING | {
+        "estimate_propensity",
+        "train_ranker",
+        "simulate_clicks",
+    }
+
+
+def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -> None:
+    edit(rerun, "reporting/tables.py")
+    assert rerun_rules(rerun) == {"write_tables", "draw_figures", "write_summary"}
+
+
+def test_editing_the_tests_of_significance_measures_nothing_again(rerun: Study) -> None:
+    edit(rerun, "evaluation/significance.py")
+    assert "train_ranker" not in rerun_rules(rerun)
+    assert "compare_rankers" in rerun_rules(rerun)
+
+
+def test_a_config_value_runs_again_what_depends_on_it(rerun: Study) -> None:
+    rerun.configure({"evaluation": {"bootstraps": 150}})
+    assert rerun_rules(rerun) == {"compare_rankers", "write_tables", "write_summary"}
+
+
+def test_a_click_model_value_of_one_setting_leaves_the_other_alone(rerun: Study) -> None:
+    rerun.configure({"settings": {"static": {"eta": 0.5}}})
+    output = rerun.run("-n")
+    assert "runs/tiny/weak/static" in output
+    assert not re.search(r"output: .*runs/tiny/weak/dynamic", output)
+    assert "train_policy" not in rerun_rules(rerun)
+
+
+def test_an_interrupted_run_ends_with_the_same_bytes(study: Study, finished: Study) -> None:
+    process = study.start("--cores", "2")
+    time.sleep(8)
+    study.kill(process, signal.SIGINT)
+    process = study.start("--cores", "2")
+    time.sleep(8)
+    study.kill(process, signal.SIGKILL)
+    study.run("--unlock")
+    study.run("--cores", "2")
+    assert study.hashes() == finished.hashes()
+
+
+def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> None:
+    source = rerun.folder / "results/runs/tiny/weak/static/seed1/initial/round0"
+    own = rerun.folder / "own-log"
+    own.mkdir()
+    for file in source.glob("*.parquet"):
+        (own / file.name).write_bytes(file.read_bytes())
+    (own / "truth.csv").write_bytes((source / "truth.csv").read_bytes())
+    rerun.configure(
+        {
+            "study": {"settings": ["own"]},
+            "settings": {"own": {"click_log": "own-log", "methods": ["naive", "oracle", "dla"]}},
+        }
+    )
+    rerun.run("--cores", "2")
+    table = "results/evaluation/tiny/weak/{}/comparisons.csv"
+    own_numbers = pd.read_csv(rerun.folder / table.format("own"))
+    numbers = pd.read_csv(rerun.folder / table.format("static"))
+    assert set(own_numbers["method"]) >= {"naive", "oracle", "dla"}
+    assert len(numbers) > len(own_numbers)
+
+
+def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:
+    study.configure({"settings": {"static": {"eta": "abc"}}})
+    output = study.run("-n", ok=False)
+    assert "settings.static.eta" in output
+    assert "Traceback" not in output
+
+
+def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:
+    (rerun.folder / "empty").mkdir()
+    for name in ("train.lists.parquet", "train.clicks.parquet"):
+        (rerun.folder / "empty" / name).write_bytes(b"not parquet")
+    rerun.configure(
+        {
+            "study": {"settings": ["own"]},
+            "settings": {"own": {"click_log": "empty", "methods": ["naive"]}},
+            "training": {"validation": ["grades"]},
+        }
+    )
+    output = rerun.run("--cores", "1", ok=False)
+    assert "not a readable parquet file" in output
+    assert "Traceback" not in output
