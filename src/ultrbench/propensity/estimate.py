@@ -70,7 +70,7 @@ def up_to_scale(
     standard_error : numpy.ndarray, optional
         float64 ``[positions]``, of log(relative).
     **outcome
-        `trace` and `converged` of `Estimate`.
+        Other attributes of `Estimate`.
 
     Examples
     --------
@@ -113,7 +113,8 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
     estimate : Estimate
         What to write.
     table : path-like
-        ``.csv`` with the columns position, theta, relative, standard_error; empty for NaN.
+        ``.csv`` with the columns position, theta, relative, standard_error and those of
+        the estimate; empty for NaN.
     report : path-like
         ``.json`` with `about`, converged and trace.
     **about
@@ -144,30 +145,44 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
 
 
 def read_by_position(table: str | Path, column: str) -> np.ndarray:
-    """Read a column of ``theta.csv``, float64 ``[positions]``.
+    """Read a column of ``theta.csv``.
+
+    Parameters
+    ----------
+    table : path-like
+        File of `write_estimate`.
+    column : str
+        Name of the column.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``, to the last digit; NaN where it is empty.
 
     Raises
     ------
     UserError
-        When the estimator gave no such column, or a value in it is not a number of 0 or more.
+        When the estimator gave no such column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table, report = (Path(tempfile.mkdtemp()) / name for name in ("theta.csv", "theta.json"))
+    >>> estimate = up_to_scale(np.array([1.0, 0.5]), columns={"beta": np.array([0.2, 0.0])})
+    >>> write_estimate(estimate, table, report)
+    >>> read_by_position(table, "beta").tolist()
+    [0.2, 0.0]
     """
     import pandas as pd
 
-    frame = pd.read_csv(table)
+    # As text first: Python parses every digit, pandas may be off by the last one.
+    frame = pd.read_csv(table, dtype=str)
     if column not in frame:
         raise UserError(
-            f"{table}: no column `{column}`, which the method's `weights` need; its estimator"
-            " does not give it on this log: take another estimator or other weights"
+            f"{table}: no column `{column}`, which the method's `weights` need; its estimator does"
+            " not know it on this log: take another estimator or other weights"
         )
-    values = frame[column].to_numpy(dtype=np.float64)
-    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
-    if len(wrong):
-        raise UserError(
-            f"{table}: `{column}` of position {wrong[0] + 1} is {values[wrong[0]]}, and the"
-            " method's `weights` need a number of 0 or more; take another estimator or other"
-            " weights"
-        )
-    return values
+    return frame[column].to_numpy(dtype=np.float64)
 
 
 def read_propensity(table: str | Path) -> np.ndarray:
@@ -189,25 +204,13 @@ def read_propensity(table: str | Path) -> np.ndarray:
         When a propensity has no usable inverse by which clicks could be weighted: 0, below, not a
         number, or beyond 1e-100 and 1e100, where sums of weights would overflow.
     """
-<<<<<<< HEAD
     relative = read_by_position(table, "relative")
-    if not relative.all():
-        raise UserError(
-            f"{table}: the propensity of position {np.argmin(relative) + 1} is 0.0, and"
-            " clicks can only be weighted by the inverse of a positive number; log more sessions,"
-            " or show fewer positions (list_size)"
-=======
-    import pandas as pd
-
-    # As text first: Python parses every digit, pandas may be off by the last one.
-    relative = pd.read_csv(table, dtype=str)["relative"].to_numpy(dtype=np.float64)
     wrong = np.flatnonzero(~((relative > 1e-100) & (relative < 1e100)))
     if len(wrong):
         raise UserError(
             f"{table}: the propensity of position {wrong[0] + 1} is {relative[wrong[0]]}, and"
             " clicks cannot be weighted by its inverse; log more sessions, or show fewer positions"
             " (list_size)"
->>>>>>> main
         )
     return relative
 

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-<<<<<<< HEAD
-from ultrbench.ranking.model import BASE_PARAMETERS, count_trees
+from ultrbench.ranking.model import BASE_PARAMETERS, count_trees, refuse_blank
 from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
-=======
-from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
-from ultrbench.ranking.objectives import OBJECTIVES, normalise_weights
->>>>>>> main
 from ultrbench.ranking.targets import TrainingLists
 from ultrbench.simulation.display import order_by_score
 
@@ -248,6 +243,7 @@ def boost(
         "num_leaves": leaves,
         "learning_rate": learning_rate,
     }
+    refuse_blank(features)
     data = lgb.Dataset(features, params=binning)
     if watch is None:
         return lgb.train(parameters, data, num_boost_round=trees).model_to_string()
@@ -368,20 +364,6 @@ def choose_trees(
     """
     import lightgbm as lgb
 
-<<<<<<< HEAD
-=======
-    weights = normalise_weights(lists.weights, lists.query_ptr)
-    binning = BASE_PARAMETERS | {"min_data_in_leaf": min_data_in_leaf, "seed": seed}
-    parameters = binning | {
-        "objective": OBJECTIVES[objective](weights, lists.query_ptr),
-        "metric": "None",
-        "num_leaves": leaves,
-        "learning_rate": learning_rate,
-    }
-    matrix = features[lists.rows]
-    refuse_blank(matrix)
-    data = lgb.Dataset(matrix, params=binning)
->>>>>>> main
     if not validation:
         return Fit(model, {}, {"fixed": count_trees(model)})
     watch = _Watch(validation, patience, cutoff)
