@@ -1,7 +1,7 @@
 """Iteration to a fixed point of theta, accelerated, for estimators that alternate."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate, up_to_scale
 
 MEMORY = 2
+WINDOW = 10
 LOG_LIMIT = np.log(1e100)
 
 
@@ -96,3 +97,22 @@ def iterate(
                 M=MEMORY,
             )
     return up_to_scale(np.array(trace[-1]), trace=trace, converged=bool(moves[-1] <= tolerance))
+
+
+def at_rest(trace: Sequence[Sequence[float]], tolerance: float) -> bool:
+    """Tell whether figures that change a little with every tree have come to rest.
+
+    Parameters
+    ----------
+    trace : sequence of sequence of float
+        The figures after each tree.
+    tolerance : float
+        At rest when none has varied by more in the last 10 trees.
+
+    Examples
+    --------
+    >>> at_rest([[0.0]] + [[1.0]] * 10, 0.1), at_rest([[0.0]] + [[1.0]] * 11, 0.1)
+    (False, True)
+    """
+    recent = np.array(trace[-WINDOW - 1 :])
+    return len(recent) > WINDOW and bool(np.ptp(recent, axis=0).max() <= tolerance)

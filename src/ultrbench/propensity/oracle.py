@@ -14,7 +14,7 @@ def estimate(
     log: ClickLog,
     *,
     truth: np.ndarray | None,
-    columns: Mapping[str, np.ndarray],
+    columns: Mapping[str, np.ndarray] | None = None,
     **_: Any,
 ) -> Estimate:
     """Return the true probability of examination by position, and what else the simulator knows.
@@ -25,6 +25,8 @@ def estimate(
         Displayed lists.
     truth : numpy.ndarray or None
         float64, the simulator's theta, at least as long as the lists; None where it is not known.
+    columns : mapping of numpy.ndarray, optional
+        Other parameters of the simulator by position, at least as long; they are passed on.
 
     Raises
     ------
@@ -47,5 +49,5 @@ def estimate(
             " true propensities; leave the oracle's methods out of the setting"
         )
     theta = truth[: log.positions]
-    known = {name: values[: log.positions] for name, values in columns.items()}
+    known = {name: values[: log.positions] for name, values in (columns or {}).items()}
     return Estimate(theta / theta[0], theta, np.zeros(len(theta)), columns=known)

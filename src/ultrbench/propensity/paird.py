@@ -6,13 +6,12 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate, up_to_scale
+from ultrbench.propensity.fixed_point import at_rest
 from ultrbench.ranking.boosting import boost
 from ultrbench.ranking.objectives import HESSIAN_FLOOR, PAIR_BLOCK, Objective, discount_gaps
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.simulation.display import order_by_score
 from ultrbench.simulation.log import ClickLog
-
-WINDOW = 10
 
 
 def pair_counts(log: ClickLog) -> np.ndarray:
@@ -88,8 +87,7 @@ class PositionBiases:
     @property
     def settled(self) -> bool:
         """Whether theta has come to rest."""
-        recent = np.log(self.trace[-WINDOW - 1 :])
-        return len(recent) > WINDOW and np.abs(recent - recent[-1]).max() <= self._tolerance
+        return at_rest([np.log(theta) for theta in self.trace], self._tolerance)
 
     def objective(self, rows: int) -> Objective:
         """Return LambdaMART's gradients with the pairs over t_plus_i t_minus_j.

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from ultrbench.propensity.estimate import Estimate, up_to_scale
+from ultrbench.propensity.fixed_point import at_rest
 from ultrbench.ranking.boosting import boost
 from ultrbench.ranking.objectives import HESSIAN_FLOOR, Objective
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.simulation.log import ClickLog
 
-WINDOW = 10
 FROZEN = 5
 
 
@@ -169,11 +169,10 @@ def estimate(
         min_data_in_leaf=min_data_in_leaf,
         seed=seed,
     )
-    recent = np.array(vectors.trace[-WINDOW - 1 :])
     return up_to_scale(
         np.full(log.positions, np.nan),
         trace=vectors.trace,
-        converged=len(recent) > WINDOW and bool(np.ptp(recent, axis=0).max() <= tolerance),
+        converged=at_rest(vectors.trace, tolerance),
         columns={f"observation_{d + 1}": o for d, o in enumerate(vectors.observation.T)},
         model=model,
     )
