@@ -11,7 +11,7 @@ NAME_RULE = (
 )
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
-KINDS_FOR_WEIGHTS = {"affine": ("oracle",), "dcm": ("last_clicks", "oracle")}
+KINDS_FOR_WEIGHTS = {"affine": ("trust", "oracle"), "dcm": ("last_clicks", "oracle")}
 SIMULATION_KEYS = (
     "eta",
     "eps",
@@ -104,11 +104,11 @@ def contradictions(
     for name, method in methods.items():
         randomized = method.get("log") == "randomized"
         estimator = estimators.get(method.get("estimator"), {})
-        if estimator.get("kind") == "randomization" and not randomized:
+        if estimator.get("kind") in ("randomization", "trust") and not randomized:
             yield refusal(
                 ("methods", name, "log"),
                 f"randomized is wanted, got {method['log']}: the estimator {method['estimator']} "
-                "is of kind randomization and needs shuffled lists.",
+                f"is of kind {estimator['kind']} and needs shuffled lists.",
             )
         if method.get("lists") == "randomized" and not randomized:
             yield refusal(
@@ -351,10 +351,11 @@ def _method_problems(
                 f"{method['weights']} needs an estimator of kind {_either(wanted)}, and "
                 f"{method['estimator']} is of kind {kind}.",
             )
-        elif kind == "last_clicks" and not wanted:
+        elif not wanted and kind in WITHOUT_THETA:
+            served = next(weights for weights, kinds in KINDS_FOR_WEIGHTS.items() if kind in kinds)
             yield refusal(
                 "weights",
-                f"dcm is wanted, got {method['weights']}: an estimator of kind last_clicks gives "
+                f"{served} is wanted, got {method['weights']}: an estimator of kind {kind} gives "
                 "no propensities.",
             )
 

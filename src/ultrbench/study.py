@@ -11,7 +11,7 @@ HEADLINE_CUTOFF = 10
 LOGS = ("initial", "randomized", "replica")
 BASELINES = ("logging_policy", "random_order")
 JOINT = ("paird", "vectorization", "lightgbm_position")
-WITHOUT_THETA = ("vectorization", "lightgbm_position", "last_clicks")
+WITHOUT_THETA = ("vectorization", "lightgbm_position", "trust", "last_clicks")
 SIZE = ("trees", "leaves", "learning_rate", "min_data_in_leaf")
 
 

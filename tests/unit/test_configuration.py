@@ -272,8 +272,8 @@ REFUSALS = [
         "methods.labeled.ranker: no ranker hinge is defined. There is: softmax, pairwise, joint.",
     ),
     (
-        {"training": {"validation_theta": "true"}},
-        "training.validation_theta: no estimator true is defined. "
+        {"training": {"validation_theta": "known"}},
+        "training.validation_theta: no estimator known is defined. "
         f"There is: {', '.join(default['estimators'])}.",
     ),
     # what is missing
@@ -354,12 +354,23 @@ REFUSALS = [
     ),
     (
         {"methods": {"dla": {"weights": "affine"}}},
-        "methods.dla.weights: affine needs an estimator of kind oracle, and dla is of kind dla.",
+        "methods.dla.weights: affine needs an estimator of kind trust or oracle, and dla is of "
+        "kind dla.",
     ),
     (
         {"methods": {"ips_dcm": {"weights": "ipw"}}},
         "methods.ips_dcm.weights: dcm is wanted, got ipw: an estimator of kind last_clicks gives "
         "no propensities.",
+    ),
+    (
+        {"methods": {"affine": {"log": "initial"}}},
+        "methods.affine.log: randomized is wanted, got initial: the estimator trust is of kind "
+        "trust and needs shuffled lists.",
+    ),
+    (
+        {"methods": {"affine": {"weights": "policy_aware"}}},
+        "methods.affine.weights: affine is wanted, got policy_aware: an estimator of kind trust "
+        "gives no propensities.",
     ),
     (
         {"training": {"validation_theta": "vectorization"}},

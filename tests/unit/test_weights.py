@@ -1,7 +1,6 @@
 """Weights other than plain IPW: exact on expected counts, and what they refuse."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from toys import candidates, make_log, make_split
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator, up_to_scale, write_estimate
 from ultrbench.propensity.last_clicks import continuation
+from ultrbench.propensity.trust import affine_parameters
 from ultrbench.ranking.affine import affine_weights
 from ultrbench.ranking.boosting import train
 from ultrbench.ranking.dcm import dcm_weights
@@ -21,7 +21,8 @@ from ultrbench.ranking.objectives import OBJECTIVES
 from ultrbench.ranking.policy_aware import policy_aware_weights
 from ultrbench.ranking.targets import ipw_weights
 from ultrbench.ranking.weights import WEIGHTS, weighted_clicks
-from ultrbench.simulation.clicks import attraction
+from ultrbench.simulation.clicks import attraction, simulate_sessions
+from ultrbench.simulation.display import shuffle
 from ultrbench.simulation.truth import read_truth, read_truth_columns, write_truth
 
 SESSIONS = 10**12
@@ -246,17 +247,72 @@ def test_affine_weights_train_a_better_ranker_under_trust_bias():
     masks = (clicks << np.arange(6)).sum(axis=-1).T.ravel()
     key, count = np.unique(np.repeat(np.arange(400), 100) * 64 + masks, return_counts=True)
     log = log.with_clicks(key // 64, (key % 64).astype(np.uint64), count)
-    kinds = SimpleNamespace(affine=affine_weights(log, alpha, beta), ipw=ipw_weights(log, theta))
-    assert (kinds.affine.weights < 0).mean() > 0.1
+    kinds = {"affine": affine_weights(log, alpha, beta), "ipw": ipw_weights(log, theta)}
+    assert (kinds["affine"].weights < 0).mean() > 0.1
     size = {"trees": 30, "leaves": 5, "learning_rate": 0.1, "min_data_in_leaf": 20, "seed": 1}
     for objective in OBJECTIVES:
-        correlation = {
-            name: np.corrcoef(
-                predict(
-                    train(split.features, lists, objective=objective, **size).model, split.features
-                ),
-                split.grades,
-            )[0, 1]
-            for name, lists in vars(kinds).items()
-        }
+        correlation = {}
+        for name, lists in kinds.items():
+            fit = train(split.features, lists, objective=objective, **size)
+            correlation[name] = np.corrcoef(predict(fit.model, split.features), split.grades)[0, 1]
         assert correlation["affine"] > correlation["ipw"] + 0.01
+
+
+def trust_log(split, *, sessions, randomized, alpha, beta):
+    """Sessions on a list in order of the grades, and on eight in random order, of each query."""
+    rng = np.random.default_rng(4)
+    shown = candidates(split, width=len(alpha))
+    shuffled = np.take_along_axis(np.repeat(shown, 8, axis=0), shuffle(shown, 8, rng), axis=1)
+    queries = np.arange(len(shown))
+    log = make_log(
+        np.concatenate([shown, shuffled]),
+        queries=np.concatenate([queries, np.repeat(queries, 8)]),
+        randomized=np.arange(9 * len(shown)) >= len(shown),
+    )
+    p = alpha * attraction(split.grades, 4, eps=0)[log.documents] + beta
+    counts = np.where(log.randomized, randomized, sessions)
+    return log.with_clicks(*simulate_sessions(counts, p, rng))
+
+
+ALPHA, BETA = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.2, 0.05, 0.0])
+
+
+def test_trust_is_exact_where_the_signal_has_the_same_spread_at_all_positions():
+    """A Latin square of lists: every document is at every position equally often."""
+    gamma = np.array([0.1, 0.9, 0.4, 0.2])
+    shown = np.array([np.roll(np.arange(4), shift) for shift in range(4)])
+    groups = []
+    for index, documents in enumerate(shown):
+        counts = np.round(SESSIONS * (ALPHA * gamma[documents] + BETA) / 4).astype(int)
+        groups += [(index, 1 << k, count) for k, count in enumerate(counts)]
+        groups.append((index, 0, SESSIONS - counts.sum()))
+    log = make_log(shown, groups, queries=[0] * 4, randomized=True)
+    alpha, beta = affine_parameters(log, np.array([3.0, 8.0, 7.0, -1.0])[shown])
+    np.testing.assert_allclose(alpha, ALPHA / ALPHA[0], rtol=1e-9)
+    # The origin of gamma is free: beta_k + b alpha_k, with b such that the smallest is 0.
+    np.testing.assert_allclose(beta * 4, BETA - ALPHA * (BETA / ALPHA).min(), atol=1e-9)
+    order = np.argsort(affine_weights(log, alpha, beta).weights)
+    assert order.tolist() == np.argsort(gamma).tolist()
+
+
+def test_trust_is_recovered_from_randomised_lists_whatever_the_policy():
+    split = make_split(np.full(500, 6), seed=3)
+    log = trust_log(split, sessions=100, randomized=25, alpha=ALPHA, beta=BETA)
+    estimate = find_estimator("trust")(
+        log, features=split.features, seed=1, folds=2, trees=20, leaves=5, learning_rate=0.2
+    )
+    np.testing.assert_allclose(estimate.columns["alpha"], ALPHA / ALPHA[0], rtol=0.2)
+    np.testing.assert_allclose(estimate.columns["beta"], BETA, atol=0.04)
+    assert np.isnan(estimate.relative).all()
+
+
+def test_trust_refuses_logs_that_cannot_tell():
+    split = make_split(np.full(4, 4))
+    arguments = {"features": split.features, "seed": 1, "folds": 2, "trees": 2, "leaves": 2}
+    estimate = find_estimator("trust")
+    log = trust_log(split, sessions=9, randomized=0, alpha=ALPHA, beta=BETA)
+    with pytest.raises(UserError, match="no list in random order"):
+        estimate(log, **arguments, learning_rate=0.1)
+    log = make_log([[0, 1], [1, 0]], [(0, 1, 3), (1, 1, 3)], queries=[0, 0], randomized=True)
+    with pytest.raises(UserError, match="do not rise with the predicted relevance"):
+        affine_parameters(log, np.array([[0.1, 0.9], [0.9, 0.1]]))

@@ -20,6 +20,7 @@ ESTIMATORS = {
     "paird": "ultrbench.propensity.paird:estimate",
     "vectorization": "ultrbench.propensity.vectorization:estimate",
     "lightgbm_position": "ultrbench.propensity.lightgbm_position:estimate",
+    "trust": "ultrbench.propensity.trust:estimate",
     "last_clicks": "ultrbench.propensity.last_clicks:estimate",
 }
 

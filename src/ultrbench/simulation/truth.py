@@ -1,11 +1,16 @@
 """The simulator's own propensities beside a log."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ultrbench.files import write_text
+
+# What weights other than plain IPW need: alpha and beta of P(click) = alpha_k gamma + beta_k, and
+# the chance to go on after a click.
+PARAMETERS = ("alpha", "beta", "continuation")
 
 
 def write_truth(path: str | Path, theta: np.ndarray, **columns: np.ndarray) -> None:
@@ -18,8 +23,7 @@ def write_truth(path: str | Path, theta: np.ndarray, **columns: np.ndarray) -> N
     theta : numpy.ndarray
         float64 ``[positions]``, mean probability of examination; empty where it is not known.
     **columns : numpy.ndarray
-        Other parameters of the click model by position, as `ultrbench.propensity.estimate.Estimate`
-        names them.
+        Other parameters of the click model by position, of `PARAMETERS`.
 
     Examples
     --------
@@ -72,12 +76,12 @@ def read_truth_columns(paths: Sequence[str | Path]) -> dict[str, np.ndarray]:
     Parameters
     ----------
     paths : sequence of path-like
-        Files of `write_truth`, one a round, with equal columns.
+        Files of `write_truth`, one a round.
 
     Returns
     -------
     dict of numpy.ndarray
-        float64 ``[positions]`` by name; empty where the truth is theta alone, or not known.
+        float64 ``[positions]`` by name, those of `PARAMETERS` that every round has.
 
     Examples
     --------
@@ -87,10 +91,11 @@ def read_truth_columns(paths: Sequence[str | Path]) -> dict[str, np.ndarray]:
     >>> read_truth_columns([path])["beta"].tolist()
     [0.1, 0.0]
     """
-    rounds = []
-    for path in paths:
-        (_, _, *names), *rows = (
-            line.split(",") for line in Path(path).read_text(encoding="utf-8").split()
-        )
-        rounds.append([[float(value) for value in row[2:]] for row in rows])
-    return dict(zip(names, np.mean(rounds, axis=0).T, strict=True)) if rounds[0] else {}
+    rounds = [list(csv.DictReader(Path(path).read_text().splitlines())) for path in paths]
+    if not all(rounds):
+        return {}
+    return {
+        name: np.mean([[float(row[name]) for row in rows] for rows in rounds], axis=0)
+        for name in PARAMETERS
+        if all(name in rows[0] for rows in rounds)
+    }
