@@ -296,13 +296,14 @@ def test_trust_is_exact_where_the_signal_has_the_same_spread_at_all_positions():
 
 
 def test_trust_is_recovered_from_randomised_lists_whatever_the_policy():
-    split = make_split(np.full(500, 6), seed=3)
+    split = make_split(np.full(500, 6), seed=5)
     log = trust_log(split, sessions=100, randomized=25, alpha=ALPHA, beta=BETA)
     estimate = find_estimator("trust")(
         log, features=split.features, seed=1, folds=2, trees=20, leaves=5, learning_rate=0.2
     )
-    np.testing.assert_allclose(estimate.columns["alpha"], ALPHA / ALPHA[0], rtol=0.2)
-    np.testing.assert_allclose(estimate.columns["beta"], BETA, atol=0.04)
+    # Three standard deviations, measured over seeds, which also showed no bias.
+    np.testing.assert_allclose(estimate.columns["alpha"], ALPHA / ALPHA[0], atol=3 * 0.054)
+    np.testing.assert_allclose(estimate.columns["beta"], BETA, atol=3 * 0.0023)
     assert np.isnan(estimate.relative).all()
 
 
