@@ -94,6 +94,16 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read a JSON file.
 
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+
+    Returns
+    -------
+    object
+        What it holds.
+
     Examples
     --------
     >>> import tempfile
@@ -134,6 +144,11 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray])
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Read the named arrays of an ``.npz`` file.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
 
     Returns
     -------

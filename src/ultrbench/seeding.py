@@ -4,6 +4,8 @@ from zlib import crc32
 
 import numpy as np
 
+NO_NAME = 2**32 - 1
+
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return the random generator of a named step of a replicate.
@@ -29,5 +31,6 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     False
     """
     words = [crc32(name.encode()) if isinstance(name, str) else name for name in names]
-    # Names go into the spawn key: entropy is padded with zeros, so that there 0 would be no name.
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=words))
+    # numpy fills up to four words with zeros, so that a last name 0 would be none at all.
+    end = [NO_NAME] * (3 - len(words))
+    return np.random.default_rng(np.random.SeedSequence([seed, *words, *end]))

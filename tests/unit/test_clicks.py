@@ -156,7 +156,17 @@ def test_resampling_draws_from_the_distribution_given_a_click():
     assert 1e-3 < chisquare(counts[1:], sessions * given_click).pvalue < 1 - 1e-3
 
 
-def test_sessions_that_stay_empty_are_dropped_in_the_end():
+def test_resampling_loses_no_session_however_rare_a_click_is():
+    p = np.array([[1e-12, 0, 0], [0.068, 0, 0], [1e-9, 1e-12, 0], [0, 0, 1e-300]])
+    groups = clicks.simulate_sessions(
+        np.full(4, 10**12), p, np.random.default_rng(0), empty_sessions="resample"
+    )
+    assert per_list(groups, 4, 3)[0].tolist() == [10**12] * 4
+    share = per_list(groups, 4, 3)[1][2] / 10**12
+    np.testing.assert_allclose(share, [1 / 1.001, 0.001 / 1.001, 0], atol=1e-5)
+
+
+def test_sessions_that_cannot_have_a_click_are_dropped():
     groups = clicks.simulate_sessions(
         np.array([5, 5]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.random.default_rng(0),
         empty_sessions="resample",
@@ -190,30 +200,22 @@ def test_equal_streams_give_equal_sessions():
     assert any(len(a) != len(b) or (a != b).any() for a, b in zip(one, other, strict=True))
 
 
-def test_uniform_traffic_is_multinomial():
-    counts = clicks.allocate_sessions(100_000, 50, np.random.default_rng(1))
-    assert counts.dtype == np.int64 and counts.sum() == 100_000
-    assert 1e-3 < chisquare(counts).pvalue < 1 - 1e-3
+@pytest.mark.parametrize("queries", [1, 7, 20_000])
+def test_uniform_traffic_is_uniform(queries):
+    share = clicks.query_traffic(queries, 0, np.random.default_rng(1))
+    assert (share == share[0]).all() and share.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_zipf_traffic_has_its_shares_in_random_order():
-    share = np.arange(1, 31) ** -1.5
-    share /= share.sum()
+@pytest.mark.parametrize("exponent", [0.5, 1.5, 100])
+def test_zipf_traffic_has_its_shares_in_random_order(exponent):
+    expected = np.array([r**-exponent for r in range(1, 31)])
     tops = []
     for seed in range(20):
-        counts = clicks.allocate_sessions(10**6, 30, np.random.default_rng(seed), exponent=1.5)
-        assert counts.sum() == 10**6
-        tops.append(int(counts.argmax()))
-        assert chisquare(np.sort(counts)[::-1], 10**6 * share).pvalue > 1e-6
+        share = clicks.query_traffic(30, exponent, np.random.default_rng(seed))
+        np.testing.assert_allclose(np.sort(share)[::-1], expected / expected.sum(), rtol=1e-12)
+        tops.append(int(share.argmax()))
     assert len(set(tops)) > 5
-
-
-@pytest.mark.parametrize("exponent", [0, 1, 100])
-def test_one_query_gets_all_sessions_and_none_is_lost(exponent):
-    rng = np.random.default_rng(0)
-    assert clicks.allocate_sessions(9, 1, rng, exponent=exponent).tolist() == [9]
-    assert clicks.allocate_sessions(0, 4, rng, exponent=exponent).tolist() == [0, 0, 0, 0]
-    assert clicks.allocate_sessions(10**12, 3000, rng, exponent=exponent).sum() == 10**12
+    assert np.random.default_rng(0).multinomial(10**12, share).sum() == 10**12
 
 
 @given(st.integers(0, 99))
@@ -232,7 +234,7 @@ def test_displayed_order_equals_a_plain_sort(seed):
 
 
 def test_shuffled_lists_are_uniform_over_orders_and_padding_stays_last():
-    documents = np.array([[9, 4, 7, -1], [3, -1, -1, -1]])
+    documents = np.array([[9, 0, 1, -1], [0, -1, -1, -1]])
     order = shuffle(documents, 30_000, np.random.default_rng(1))
     assert order.shape == (60_000, 4)
     assert (order[:30_000, 3] == 3).all()

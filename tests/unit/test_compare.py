@@ -129,7 +129,14 @@ def test_unequal_query_sets_and_other_mistakes_are_sentences():
     ):
         compare_methods(frame, "oracle", ["nDCG@10"])
     with pytest.raises(UserError, match=r"no column nDCG@3"):
-        compare_methods(frame, "naive", ["nDCG@3"])
+        compare_methods(frame, "naive", ["nDCG@3"], "nDCG@3")
+    with pytest.raises(UserError, match=r"family, nDCG@10, is not among those compared: ERR@5"):
+        compare_methods(frame, "naive", ["ERR@5"])
     frame.loc[3, "nDCG@10"] = np.nan
     with pytest.raises(UserError, match=r"naive, seed 1, query 103 is missing"):
         compare_methods(frame, "naive", ["nDCG@10"])
+
+
+def test_the_reference_alone_makes_a_table_without_tests():
+    table = compare({"naive": BASE})
+    assert table["p"].isna().all() and not table["significant"].any()

@@ -286,3 +286,19 @@ def test_sensitivity_to_ties_is_the_mean_change():
     )
     assert change["P@1"] == pytest.approx(0.5 / 2, abs=0.025)
     assert change["R@2"] == 0.0
+
+
+def test_the_document_lists_every_metric_and_interface_with_its_user():
+    text = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    users = {
+        metrics.parse_metric(r[0].strip("`").replace("@k", "")): r[2] for r in rows if len(r) == 3
+    }
+    assert {metric.kind: user for metric, user in users.items()} == {
+        kind: metrics.Metric(kind).user for kind in metrics._KINDS
+    }
+    assert {r[0].strip("`"): r[1].strip("`") for r in rows if len(r) == 2} == metrics.INTERFACES
+    for interface, name in metrics.INTERFACES.items():
+        assert metrics.headline_metric(interface).name == name
+    with pytest.raises(UserError, match="no interface 'kiosk'"):
+        metrics.headline_metric("kiosk")

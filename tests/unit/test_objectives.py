@@ -145,6 +145,10 @@ def test_scores_far_apart_stay_finite(name):
     assert gradient[1] < 0 < gradient[0]
 
 
+def test_the_floor_of_the_hessian_is_small_against_a_mean_weight_of_one():
+    assert HESSIAN_FLOOR == 1e-6
+
+
 def test_softmax_has_its_minimum_where_its_shares_are_those_of_the_weights():
     weights = np.array([1.0, 2.0, 5.0])
     gradient, _ = OBJECTIVES["softmax"](weights, np.array([0, 3]))(np.log(weights) + 7, None)

@@ -172,13 +172,12 @@ def pair_accuracy(scores, split):
 
 
 def test_policies_rank_unseen_queries_better_than_chance(splits):
-    accuracy = {
-        policy["kind"]: pair_accuracy(scores_of(policy, splits)[0]["test"], splits["test"])
-        for policy in (RANDOM, SVM, LAMBDAMART)
-    }
-    assert abs(accuracy["random"] - 0.5) < 0.1
-    assert accuracy["ranking_svm"] > 0.75
-    assert accuracy["lambdamart"] > 0.65
+    def accuracy(policy, seed=3):
+        return pair_accuracy(scores_of(policy, splits, seed)[0]["test"], splits["test"])
+
+    assert abs(np.mean([accuracy(RANDOM, seed) for seed in range(40)]) - 0.5) < 0.05
+    assert accuracy(SVM) > 0.75
+    assert accuracy(LAMBDAMART) > 0.65
 
 
 def test_random_scores_differ_by_seed_and_split(splits):

@@ -73,15 +73,16 @@ def test_every_estimator_of_the_registry_is_there():
 
 def test_click_rates_by_hand_on_ragged_lists():
     log = make_log(
-        [[0, 1, 2], [3, 4, -1]], [(0, 0b001, 6), (0, 0b110, 2), (0, 0, 2), (1, 0b11, 5), (1, 0, 5)]
+        [[0, 1, 2], [3, 4, -1]],
+        [(0, 0b001, 6), (0, 0b110, 2), (0, 0, 2), (1, 0b11, 5), (1, 0, 25)],
     )
     estimate = run("ctr", log)
-    rates = [(6 + 5) / 20, (2 + 5) / 20, 2 / 10]
+    rates = [(6 + 5) / 40, (2 + 5) / 40, 2 / 10]
     np.testing.assert_allclose(estimate.relative, np.array(rates) / rates[0])
     assert np.isnan(estimate.theta).all()
     # Two queries: influence on log(rate_2) - log(rate_1), and the factor 2/(2 - 1).
     first = (2 - 10 * rates[1]) / 7 - (6 - 10 * rates[0]) / 11
-    second = (5 - 10 * rates[1]) / 7 - (5 - 10 * rates[0]) / 11
+    second = (5 - 30 * rates[1]) / 7 - (5 - 30 * rates[0]) / 11
     assert estimate.standard_error[0] == 0
     assert estimate.standard_error[1] == pytest.approx(np.sqrt(2 * (first**2 + second**2)))
 

@@ -72,12 +72,11 @@ def test_p_is_never_zero_and_uses_b_plus_one():
 
 
 def test_ties_that_differ_by_rounding_count_as_reached():
-    differences = np.array([0.1, 0.2, 0.3])  # 0.1 + 0.2 - 0.3 is not 0 in floating point
-    shuffled = differences[[2, 0, 1]]
     rng = np.random.default_rng(1)
-    assert sig.fisher_randomization(differences, rng=rng).p == 0.25
-    assert sig.fisher_randomization(shuffled, rng=rng).p == 0.25
-    assert sig.fisher_randomization(differences * [1, 1, -1], rng=rng).p == 1.0
+    tenths = rng.integers(-3, 6, (60, 9))
+    p = sig.fisher_randomization(tenths.T / 10, rng=rng).p
+    exact = sig.fisher_randomization(tenths.T / 8, rng=rng).p  # eighths do not round
+    np.testing.assert_array_equal(p, exact)
 
 
 def test_memory_chunks_hold_every_resample(monkeypatch):
@@ -189,3 +188,19 @@ def test_effect_size_and_counts_by_hand():
     deviation = np.sqrt((0.1**2 + 0.3**2 + 0.4**2 + 0) / 3)
     np.testing.assert_allclose(sig.effect_size(differences), [0.1 / deviation, np.nan])
     assert np.isnan(sig.minimum_detectable_effect(differences[:1])).all()
+
+
+def test_power_table_is_the_inverse_of_the_minimum_detectable_effect():
+    differences = np.random.default_rng(1).normal(0, 0.2, 400)
+    table = sig.power_table(differences, [float(sig.minimum_detectable_effect(differences)), 0.05])
+    assert table["queries"].tolist() == [
+        400,
+        int(np.ceil(((1.959964 + 0.841621) * differences.std(ddof=1) / 0.05) ** 2)),
+    ]
+    family = sig.power_table(differences, [0.05], comparisons=10)
+    assert family["queries"][0] > table["queries"][1]
+    assert family["resamples"][0] == 19_900  # .995 / (.005 x .01)
+    with pytest.raises(UserError, match="effects above 0"):
+        sig.power_table(differences, [0.0])
+    with pytest.raises(UserError, match="differences that vary"):
+        sig.power_table(np.ones(5), [0.1])

@@ -53,6 +53,16 @@ class Split:
 def split_files(folder: str | Path, name: str) -> tuple[Path, Path]:
     """Return the two files of a split: features (``.npy``) and lists (``.npz``).
 
+    Parameters
+    ----------
+    folder, name
+        As in `write_split`.
+
+    Returns
+    -------
+    tuple of pathlib.Path
+        Features, then lists.
+
     Examples
     --------
     >>> [file.name for file in split_files("data", "vali")]

@@ -76,7 +76,7 @@ def compare_methods(
     Raises
     ------
     UserError
-        Where the reference or a column is missing, a value is missing, a row stands twice, or the
+        Where the reference, the family's metric or a column is missing, a value is missing, a row stands twice, or the
         queries of some method and seed differ from those of the others.
 
     Examples
@@ -93,6 +93,11 @@ def compare_methods(
     """
     import pandas as pd
 
+    if family_metric not in metrics:
+        raise UserError(
+            f"The metric of the family, {family_metric}, is not among those compared: "
+            f"{', '.join(metrics)}."
+        )
     methods, values = _cube(per_query, list(metrics))
     if reference not in methods:
         raise UserError(

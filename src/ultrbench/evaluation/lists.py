@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -115,12 +116,24 @@ class RankedLists:
         relevant documents count; 0 pads.
     ymax : int or None
         The top grade.
+    depth : int or None
+        The deepest cutoff that is asked for.
+
+    The curves below hold sums at every cutoff, so that metrics share them: row k - 1 is for the
+    cutoff k, and `at` picks it.
     """
 
     grades: np.ndarray
     lengths: np.ndarray
     judged: np.ndarray
     ymax: int | None
+    depth: int | None
+
+    def at(self, curve: np.ndarray, cutoff: int | None) -> np.ndarray:
+        """Return float64 ``[queries]``, a curve at a cutoff; its end where it is shorter."""
+        if not len(curve):
+            return np.zeros(curve.shape[1])
+        return curve[-1 if cutoff is None else min(cutoff, len(curve)) - 1]
 
     @cached_property
     def hits(self) -> np.ndarray:
@@ -135,13 +148,64 @@ class RankedLists:
     @cached_property
     def ideal(self) -> np.ndarray:
         """float64 ``[ranks, queries]``, the judged grades in descending order."""
-        ordered = np.sort(self.judged, axis=1)[:, ::-1]
+        ordered = np.sort(self.judged, axis=1)[:, ::-1][:, : self.depth]
         return np.ascontiguousarray(ordered.T, dtype=np.float64)
 
     @cached_property
     def relevant(self) -> np.ndarray:
         """int64 ``[queries]``, relevant documents among the judged ones."""
         return (self.judged > 0).sum(axis=1)
+
+    @cached_property
+    def found(self) -> np.ndarray:
+        """float64 curve, relevant documents in the first ranks."""
+        return _running_sum(self.hits)
+
+    @cached_property
+    def dcg(self) -> np.ndarray:
+        """float64 curve, DCG with gain 2^grade - 1."""
+        return _discounted(self.gains)
+
+    @cached_property
+    def linear_dcg(self) -> np.ndarray:
+        """float64 curve, DCG with the grade as gain."""
+        return _discounted(self.grades)
+
+    @cached_property
+    def ideal_dcg(self) -> np.ndarray:
+        """float64 curve, DCG of the ideal order with gain 2^grade - 1."""
+        return _discounted(np.exp2(self.ideal) - 1)
+
+    @cached_property
+    def linear_ideal_dcg(self) -> np.ndarray:
+        """float64 curve, DCG of the ideal order with the grade as gain."""
+        return _discounted(self.ideal)
+
+    @cached_property
+    def err(self) -> np.ndarray:
+        """float64 curve, expected reciprocal rank."""
+        if self.ymax is None:
+            raise UserError("ERR needs the top grade of the data set: pass ymax.")
+        stops = self.gains / 2.0**self.ymax
+        curve = np.empty_like(stops)
+        total, reading = np.zeros(stops.shape[1]), np.ones(stops.shape[1])
+        for rank, stop in enumerate(stops, start=1):
+            total += reading * stop / rank
+            reading *= 1 - stop
+            curve[rank - 1] = total
+        return curve
+
+
+def _discounted(gains: np.ndarray) -> np.ndarray:
+    return _running_sum(gains / np.log2(np.arange(2, len(gains) + 2))[:, None])
+
+
+def _running_sum(terms: np.ndarray) -> np.ndarray:
+    # Row by row: the same order of additions for every shape, and faster than cumsum over rows.
+    curve = np.array(terms, dtype=np.float64)
+    for above, row in pairwise(curve):
+        row += above
+    return curve
 
 
 def ranked_chunks(
@@ -193,7 +257,10 @@ def ranked_chunks(
         order = rank_documents(scores[rows], real, depth)
         ranked = np.take_along_axis(listed, order, axis=1).T
         lengths = np.full(len(listed), width) if real is None else real.sum(axis=1)
-        yield rows, RankedLists(np.ascontiguousarray(ranked, np.float64), lengths, known, ymax)
+        yield (
+            rows,
+            RankedLists(np.ascontiguousarray(ranked, np.float64), lengths, known, ymax, depth),
+        )
 
 
 def _refuse(wrong: np.ndarray, start: int, reason: str) -> None:

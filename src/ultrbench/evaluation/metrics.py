@@ -23,7 +23,7 @@ grade below 0 or above `ymax` is a `UserError` that names the query.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,13 @@ from ultrbench.errors import UserError
 from ultrbench.evaluation.lists import RankedLists, pad, padding_mask, ranked_chunks
 
 __all__ = [
+    "INTERFACES",
     "Metric",
     "average_precision",
     "compute_metrics",
     "dcg",
     "err",
+    "headline_metric",
     "hit_rate",
     "ndcg",
     "pad",
@@ -156,7 +158,7 @@ def err(
 
     References
     ----------
-    Chapelle et al. 2009, equation 4.
+    Chapelle et al. 2009.
 
     Examples
     --------
@@ -367,7 +369,7 @@ def rbp_residual(
 
     References
     ----------
-    Moffat and Zobel 2008, section 3.4.
+    Moffat and Zobel 2008.
 
     Examples
     --------
@@ -407,58 +409,49 @@ def hit_rate(
     return Metric("Hit", cutoff)(scores, grades, mask, mean=mean)
 
 
-def _discounted(gains: np.ndarray) -> np.ndarray:
-    # A sum along the ranks, not a BLAS product: the same order of additions for every shape.
-    return (gains / np.log2(np.arange(2, len(gains) + 2))[:, None]).sum(axis=0)
-
-
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     out = np.zeros(len(numerator))
     return np.divide(numerator, denominator, out=out, where=denominator > 0)
 
 
 def _formula_dcg(lists: RankedLists, cutoff: int | None, gain: str) -> np.ndarray:
-    return _discounted((lists.grades if gain == "linear" else lists.gains)[:cutoff])
+    return lists.at(lists.linear_dcg if gain == "linear" else lists.dcg, cutoff)
 
 
 def _formula_ndcg(lists: RankedLists, cutoff: int | None, gain: str) -> np.ndarray:
-    ideal = lists.ideal[:cutoff]
-    best = _discounted(ideal if gain == "linear" else np.exp2(ideal) - 1)
-    return _ratio(_formula_dcg(lists, cutoff, gain), best)
+    best = lists.linear_ideal_dcg if gain == "linear" else lists.ideal_dcg
+    return _ratio(_formula_dcg(lists, cutoff, gain), lists.at(best, cutoff))
 
 
 def _formula_err(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    satisfied = lists.gains[:cutoff] / 2.0 ** _needed(lists.ymax, "ERR")
-    total, reading = np.zeros(satisfied.shape[1]), np.ones(satisfied.shape[1])
-    for rank, stop in enumerate(satisfied, start=1):
-        total += reading * stop / rank
-        reading *= 1 - stop
-    return total
+    return lists.at(lists.err, cutoff)
 
 
 def _formula_precision(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    depth = lists.lengths if cutoff is None else np.full(len(lists.lengths), cutoff)
-    return _ratio(lists.hits[:cutoff].sum(axis=0), depth)
+    found = lists.at(lists.found, cutoff)
+    return _ratio(found, lists.lengths) if cutoff is None else found / cutoff
 
 
 def _formula_recall(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    return _ratio(lists.hits[:cutoff].sum(axis=0), lists.relevant)
+    return _ratio(lists.at(lists.found, cutoff), lists.relevant)
 
 
 def _formula_average_precision(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    hits = lists.hits[:cutoff]
-    precisions = np.cumsum(hits, axis=0) / np.arange(1, len(hits) + 1)[:, None]
-    return _ratio((precisions * hits).sum(axis=0), lists.relevant)
+    found, hits = lists.found[:cutoff], lists.hits[:cutoff]
+    total = np.zeros(len(lists.lengths))
+    for rank, (count, hit) in enumerate(zip(found, hits, strict=True), start=1):
+        total += count * hit / rank
+    return _ratio(total, lists.relevant)
 
 
 def _formula_reciprocal_rank(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    hits = lists.hits[:cutoff]
-    found = hits.any(axis=0)
-    return _ratio(found, hits.argmax(axis=0) + 1) if len(hits) else found.astype(np.float64)
+    # Ranks before the first hit, among the first k; k of them are no hit at all.
+    before = (lists.found[:cutoff] == 0).sum(axis=0)
+    return np.where(before < len(lists.found[:cutoff]), 1 / (before + 1), 0.0)
 
 
 def _formula_hit(lists: RankedLists, cutoff: int | None) -> np.ndarray:
-    return lists.hits[:cutoff].any(axis=0).astype(np.float64)
+    return (lists.at(lists.found, cutoff) > 0).astype(np.float64)
 
 
 def _formula_rbp(lists: RankedLists, cutoff: int | None, p: float, gain: str) -> np.ndarray:
@@ -504,27 +497,35 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a metric's name stands for: its formula, and its parameters with reader and default."""
+    """What a metric's name stands for; parameters have a reader and a default each."""
 
     formula: Callable[..., np.ndarray]
-    parameters: dict[str, tuple[Callable[[str], Any], Any]]
+    user: str
+    parameters: Mapping[str, tuple[Callable[[str], Any], Any]]
 
 
 _GAIN = {"gain": (_one_of("exponential", "linear"), "exponential")}
 _P = {"p": (_persistence, 0.8)}
+_BROWSER = "looks at rank j in proportion to 1/log2(j + 1), whatever was found above"
 _KINDS = {
-    "nDCG": _Kind(_formula_ndcg, _GAIN),
-    "DCG": _Kind(_formula_dcg, _GAIN),
-    "ERR": _Kind(_formula_err, {}),
-    "P": _Kind(_formula_precision, {}),
-    "R": _Kind(_formula_recall, {}),
-    "AP": _Kind(_formula_average_precision, {}),
-    "RR": _Kind(_formula_reciprocal_rank, {}),
-    "RBP": _Kind(
-        _formula_rbp, _P | {"gain": (_one_of("binary", "linear", "exponential"), "binary")}
+    "nDCG": _Kind(_formula_ndcg, f"{_BROWSER}; every query counts alike", _GAIN),
+    "DCG": _Kind(_formula_dcg, _BROWSER, _GAIN),
+    "ERR": _Kind(
+        _formula_err, "reads down and stops when satisfied, the likelier the higher the grade", {}
     ),
-    "RBPresidual": _Kind(_formula_rbp_residual, _P),
-    "Hit": _Kind(_formula_hit, {}),
+    "P": _Kind(_formula_precision, "looks at all of the first k alike and at nothing else", {}),
+    "R": _Kind(_formula_recall, "looks at the first k and wants every relevant document", {}),
+    "AP": _Kind(_formula_average_precision, "stops at a relevant document, any one alike", {}),
+    "RR": _Kind(_formula_reciprocal_rank, "reads down and stops at the first relevant one", {}),
+    "RBP": _Kind(
+        _formula_rbp,
+        "reads down and goes on to the next with probability p, whatever was found",
+        _P | {"gain": (_one_of("binary", "linear", "exponential"), "binary")},
+    ),
+    "RBPresidual": _Kind(
+        _formula_rbp_residual, "that of RBP: the part of the reading below the evaluated ranks", _P
+    ),
+    "Hit": _Kind(_formula_hit, "looks at all of the first k and is content with one", {}),
 }
 _ALIASES = {"MAP": "AP", "MRR": "RR"}
 
@@ -583,6 +584,11 @@ class Metric:
         ]
         inside = f"({','.join(shown)})" if shown else ""
         return f"{self.kind}{inside}" + (f"@{self.cutoff}" if self.cutoff else "")
+
+    @property
+    def user(self) -> str:
+        """What the assumed user does, a phrase for captions: "assumed user: ..."."""
+        return _KINDS[self.kind].user
 
     def of(self, lists: RankedLists) -> np.ndarray:
         """Return the value of each of the ranked lists, float64 ``[queries]``."""
@@ -644,6 +650,48 @@ def parse_metric(name: str) -> Metric:
     return Metric(kind, int(cutoff) if cutoff else None, parameters)
 
 
+INTERFACES = {
+    "result_page": "nDCG@10",
+    "feed": "RBP(p=.8)@10",
+    "navigation": "ERR@10",
+    "single_answer": "RR@10",
+    "carousel": "Hit@5",
+    "exhaustive": "AP",
+}
+
+
+def headline_metric(interface: str) -> Metric:
+    """Return the metric whose assumed user is the one of an interface.
+
+    Parameters
+    ----------
+    interface : str
+        ``result_page`` (a page of ten that is skimmed), ``feed`` (scrolled until bored),
+        ``navigation`` (read until satisfied), ``single_answer`` (the first right answer ends it),
+        ``carousel`` (five at a glance, one will do), ``exhaustive`` (every relevant document).
+
+    Returns
+    -------
+    Metric
+        Its ``user`` is the phrase for the caption.
+
+    Raises
+    ------
+    UserError
+        For another interface.
+
+    Examples
+    --------
+    >>> headline_metric("feed").name
+    'RBP(p=.8)@10'
+    >>> headline_metric("feed").user
+    'reads down and goes on to the next with probability p, whatever was found'
+    """
+    if interface not in INTERFACES:
+        raise UserError(f"There is no interface {interface!r}; there are {', '.join(INTERFACES)}.")
+    return parse_metric(INTERFACES[interface])
+
+
 def compute_metrics(
     names: Sequence[str],
     scores: np.ndarray,
@@ -695,8 +743,8 @@ def _compute(
     judged: np.ndarray | None,
 ) -> np.ndarray:
     """Return ``[metrics, queries]``."""
-    cutoffs = [metric.cutoff for metric in metrics]
-    depth = None if None in cutoffs else max(cutoffs, default=1)
+    cutoffs = [metric.cutoff for metric in metrics if metric.cutoff]
+    depth = max(cutoffs, default=1) if len(cutoffs) == len(metrics) else None
     values = np.empty((len(metrics), len(scores)))
     chunks = ranked_chunks(scores, grades, mask, depth, ymax=ymax, judged=judged)
     for rows, lists in chunks:

@@ -1,11 +1,16 @@
 """Paired tests, intervals and corrections for per-query differences between two rankers."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from ultrbench.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXACT = 16  # up to so many non-zero differences, all 2^n sign flips are enumerated
 TOLERANCE = 1e-9  # statistics closer than this, relatively, are equal: rounding is no evidence
@@ -76,7 +81,7 @@ def fisher_randomization(
 
     References
     ----------
-    Fisher 1935; Smucker et al. 2007; Westfall and Young 1993, algorithm 4.1.
+    Fisher 1935; Smucker et al. 2007; Westfall and Young 1993, chapter 4.
 
     Examples
     --------
@@ -97,7 +102,7 @@ def fisher_randomization(
     nonzero = (used != 0).sum(axis=0)
     used = used[used.any(axis=1)]
     totals = used.sum(axis=0)
-    bar = np.abs(totals) * (1 - TOLERANCE)
+    bar = _bar(totals)
 
     # Step-down: each comparison competes with those of a smaller observed statistic.
     members = np.flatnonzero(family)
@@ -116,26 +121,31 @@ def fisher_randomization(
     p = (extra + reached) / (extra + drawn)
     if not exact:
         for column in np.flatnonzero(nonzero <= EXACT):
-            p[column] = _exact_p(differences[:, column])
+            p[column] = _exact_p(used[:, column])
     p_max_t = np.full(comparisons, np.nan)
     adjusted = np.maximum((extra + reached_max) / (extra + drawn), p[members])
     p_max_t[members] = np.maximum.accumulate(adjusted[::-1])[::-1]
     return Randomization(p, p_max_t)
 
 
+def _bar(totals: np.ndarray) -> np.ndarray:
+    # The small constant is for sums that are 0 but for rounding; the differences have norm 1.
+    return np.abs(totals) * (1 - TOLERANCE) - 1e-12
+
+
 def _exact_p(differences: np.ndarray) -> float:
     values = differences[differences != 0]
     (signs,) = _all_signs(len(values))
     statistics = np.abs(values.sum() - 2 * (signs @ values))
-    return float((statistics >= abs(values.sum()) * (1 - TOLERANCE)).mean())
+    return float((statistics >= _bar(values.sum())).mean())
 
 
-def _all_signs(queries: int):
+def _all_signs(queries: int) -> Iterator[np.ndarray]:
     bits = np.arange(2**queries)[:, None] >> np.arange(queries) & 1
     yield bits.astype(np.float64)
 
 
-def _random_signs(queries: int, resamples: int, rng: np.random.Generator):
+def _random_signs(queries: int, resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield float64 ``[chunk, queries]`` of 0 and 1 (1 = flipped), `resamples` rows in all."""
     step = max(1, CHUNK // queries)
     for start in range(0, resamples, step):
@@ -360,3 +370,71 @@ def win_tie_loss(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     wins = (differences > TOLERANCE).sum(axis=0)
     losses = (differences < -TOLERANCE).sum(axis=0)
     return wins, len(differences) - wins - losses, losses
+
+
+def power_table(
+    differences: np.ndarray,
+    effects: Sequence[float],
+    *,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    comparisons: int = 1,
+    error: float = 0.1,
+) -> "pd.DataFrame":
+    """Return how many queries and resamples a difference of a given size needs.
+
+    Queries: ((z_{1 - alpha/2} + z_power) sd / effect)^2, with the standard deviation of the given
+    differences. Resamples: so many that at p = alpha the Monte-Carlo standard error of p is
+    `error` times alpha, (1 - alpha) / (alpha error^2). Both with alpha / comparisons for alpha,
+    the bar of Holm's first step.
+
+    Parameters
+    ----------
+    differences : numpy.ndarray
+        float ``[queries]``, per-query differences of a pilot or of another pair of methods.
+    effects : sequence of float
+        Mean differences that are to be found, above 0.
+    alpha, power : float
+        Error rates, in (0, 1).
+    comparisons : int
+        Size of the family.
+    error : float
+        Relative Monte-Carlo error of p that is put up with.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row an effect: effect, effect_size (over the standard deviation), queries, resamples.
+
+    Raises
+    ------
+    UserError
+        Where an effect is not above 0, or the differences do not vary.
+
+    References
+    ----------
+    Cohen 1988; Sakai 2016.
+
+    Examples
+    --------
+    >>> print(power_table(np.tile([0.1, -0.1], 50), [0.01, 0.02]).round(2).to_string(index=False))
+     effect  effect_size  queries  resamples
+       0.01          0.1      793       1900
+       0.02          0.2      199       1900
+    """
+    import pandas as pd
+
+    sizes = np.asarray(effects, dtype=np.float64)
+    deviation = float(_deviation(differences))
+    if not (sizes > 0).all() or not deviation > 0:
+        raise UserError("A power table needs effects above 0 and differences that vary.")
+    bar = alpha / comparisons
+    queries = np.ceil((_standard_normal(bar, power) * deviation / sizes) ** 2)
+    return pd.DataFrame(
+        {
+            "effect": sizes,
+            "effect_size": sizes / deviation,
+            "queries": queries.astype(np.int64),
+            "resamples": int(np.ceil((1 - bar) / (bar * error**2) - 1e-6)),
+        }
+    )

@@ -85,7 +85,7 @@ def tie_sensitivity(
     stable = compute_metrics(names, scores, grades, mask, ymax)
     for _ in range(orders):
         order = rng.random(scores.shape).argsort(axis=1)
-        shuffled = (np.take_along_axis(a, order, axis=1) for a in (scores, grades, mask))
-        for name, values in compute_metrics(names, *shuffled, ymax).items():
+        s, g, m = (np.take_along_axis(a, order, axis=1) for a in (scores, grades, mask))
+        for name, values in compute_metrics(names, s, g, m, ymax).items():
             changes[name] += abs(float((values - stable[name]).sum())) / total / orders
     return changes

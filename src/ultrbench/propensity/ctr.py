@@ -83,6 +83,11 @@ def click_rates(log: ClickLog) -> Estimate:
     log : ClickLog
         Displayed lists with clicks.
 
+    Returns
+    -------
+    Estimate
+        Relative propensities with standard errors.
+
     Raises
     ------
     UserError
@@ -118,6 +123,11 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     ----------
     log : ClickLog
         Displayed lists with clicks.
+
+    Returns
+    -------
+    Estimate
+        Relative propensities with standard errors.
 
     Raises
     ------

@@ -73,6 +73,11 @@ def up_to_scale(
     **outcome
         Other attributes of `Estimate`.
 
+    Returns
+    -------
+    Estimate
+        Its theta is NaN.
+
     Examples
     --------
     >>> up_to_scale(np.array([1.0, 0.5])).theta.tolist()
@@ -96,6 +101,11 @@ def find_estimator(kind: str) -> Callable[..., Estimate]:
     ----------
     kind : str
         Name in `ESTIMATORS`.
+
+    Returns
+    -------
+    callable
+        Returns an `Estimate`.
 
     Examples
     --------
@@ -223,5 +233,10 @@ def is_converged(report: str | Path) -> bool:
     ----------
     report : path-like
         File of `write_estimate`, whose example asks for it.
+
+    Returns
+    -------
+    bool
+        False where an iteration ended without settling.
     """
     return bool(read_json(report)["converged"])

@@ -16,6 +16,11 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     log : ClickLog
         Displayed lists.
 
+    Returns
+    -------
+    Estimate
+        1 at every position shown.
+
     Examples
     --------
     >>> none = np.empty(0, np.int64)

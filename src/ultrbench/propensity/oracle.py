@@ -28,6 +28,11 @@ def estimate(
     columns : mapping of numpy.ndarray, optional
         Other parameters of the simulator by position, at least as long; they are passed on.
 
+    Returns
+    -------
+    Estimate
+        Absolute and relative propensities of the positions shown, with standard errors of 0.
+
     Raises
     ------
     UserError

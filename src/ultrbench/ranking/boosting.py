@@ -91,6 +91,11 @@ def graded_lists(documents: np.ndarray, grades: np.ndarray, cutoff: int) -> Vali
     cutoff : int
         Ranks that count.
 
+    Returns
+    -------
+    ValidationLists
+        With the ideal DCG of the candidates at `cutoff`.
+
     Examples
     --------
     >>> lists = graded_lists(np.array([[1, 0]]), np.array([0, 2], np.uint8), 10)
@@ -112,6 +117,11 @@ def weighted_lists(target: TrainingLists) -> ValidationLists:
     ----------
     target : TrainingLists
         Documents of the validation split with weighted clicks; at least one query.
+
+    Returns
+    -------
+    ValidationLists
+        A row a query, documents in canonical order.
 
     Examples
     --------
@@ -161,6 +171,11 @@ def best_tree(values: Sequence[float]) -> int:
     ----------
     values : sequence of float
         Validation value after each tree; at least one.
+
+    Returns
+    -------
+    int
+        From 1.
 
     Examples
     --------

@@ -20,6 +20,11 @@ def held_out_loss(scores: np.ndarray, weights: np.ndarray, query_ptr: np.ndarray
     query_ptr : numpy.ndarray
         int64 ``[queries + 1]``.
 
+    Returns
+    -------
+    float
+        Summed over lists; lower is better.
+
     Examples
     --------
     >>> held_out_loss(np.zeros(2), np.array([3.0, 1.0]), np.array([0, 2]))  # 4 log 2

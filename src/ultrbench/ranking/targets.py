@@ -130,6 +130,11 @@ def grade_gains(log: ClickLog, grades: np.ndarray) -> TrainingLists:
     grades : numpy.ndarray
         uint8 ``[documents of the split]``.
 
+    Returns
+    -------
+    TrainingLists
+        Every displayed document.
+
     Examples
     --------
     >>> log = ClickLog(
@@ -158,6 +163,11 @@ def expected_clicks(
     propensity : numpy.ndarray or None
         float64 ``[positions]``: w_i = theta_k gamma(y_i), naive clicks at infinity. None:
         w_i = gamma(y_i), perfectly corrected clicks at infinity.
+
+    Returns
+    -------
+    TrainingLists
+        Every displayed document, its weight added up over the lists that show it.
 
     Examples
     --------

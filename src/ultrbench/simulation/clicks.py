@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 JOACHIMS_EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
-RESAMPLE_LIMIT = 100
 
 
 def examination(
@@ -62,40 +61,67 @@ def attraction(grades: np.ndarray, ymax: int, *, eps: float = 0.1) -> np.ndarray
     return eps + (1 - eps) * (2.0 ** np.asarray(grades) - 1) / (2.0**ymax - 1)
 
 
-def allocate_sessions(
-    sessions: int, queries: int, rng: np.random.Generator, *, exponent: float = 0.0
-) -> np.ndarray:
-    """Draw how many of `sessions` each query gets.
+def query_traffic(queries: int, exponent: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the share of the sessions that each query gets.
 
     Parameters
     ----------
-    sessions : int
-        Sessions in all.
     queries : int
         Number of queries.
-    rng : numpy.random.Generator
-        Source of randomness.
     exponent : float
-        0 for uniform traffic, else the Zipf exponent; which query is popular is random.
+        0 for uniform traffic, else the Zipf exponent: the r-th most popular query gets a share
+        proportional to r to the power of -exponent.
+    rng : numpy.random.Generator
+        Draws which query is how popular.
 
     Returns
     -------
     numpy.ndarray
-        int64 ``[queries]``, summing to `sessions`.
+        float64 ``[queries]``, summing to 1.
 
     Examples
     --------
-    >>> int(allocate_sessions(100, 7, np.random.default_rng(0)).sum())
-    100
+    >>> share = query_traffic(3, 1.0, np.random.default_rng(0))
+    >>> sorted((share * 11).round(9).tolist())  # 1 : 1/2 : 1/3
+    [2.0, 3.0, 6.0]
     """
     share = np.arange(1, queries + 1) ** -float(exponent)
-    if exponent:
-        share = rng.permutation(share)
-    return rng.multinomial(sessions, share / share.sum())
+    return rng.permutation(share / share.sum())
+
+
+def first_click(probability: np.ndarray) -> np.ndarray:
+    """Return P(click at k | no click before k, and one at k or later), by list and position.
+
+    Parameters
+    ----------
+    probability : numpy.ndarray
+        float64 ``[lists, positions]``, P(click), independent between positions.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[lists, positions]``; 0 where no click can follow.
+
+    Examples
+    --------
+    >>> first_click(np.array([[0.5, 0.5]])).round(4).tolist()  # 0.5/0.75, and certainty
+    [[0.6667, 1.0]]
+    """
+    with np.errstate(divide="ignore"):
+        none = np.log1p(-probability)
+    later = -np.expm1(np.cumsum(none[:, ::-1], axis=1)[:, ::-1])
+    chance = np.divide(probability, later, out=np.zeros_like(later), where=later > 0)
+    # Certain at the last position where a click can come: no session may slip through by rounding.
+    last = np.pad(later[:, 1:], ((0, 0), (0, 1))) == 0
+    return np.where(last, probability > 0, np.minimum(chance, 1))
 
 
 def draw_masks(
-    sessions: np.ndarray, probability: np.ndarray, rng: np.random.Generator
+    sessions: np.ndarray,
+    probability: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    first: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw the click masks of independent positions (PBM), as counts.
 
@@ -113,6 +139,9 @@ def draw_masks(
         most 63 positions.
     rng : numpy.random.Generator
         Source of randomness.
+    first : numpy.ndarray, optional
+        float64 ``[lists, positions]``, P(click) of sessions without a click so far, where it is
+        another one.
 
     Returns
     -------
@@ -129,7 +158,10 @@ def draw_masks(
     mask = np.zeros(len(lists), dtype=np.uint64)
     count = np.asarray(sessions, dtype=np.int64)[lists]
     for k in range(probability.shape[1]):
-        clicked = rng.binomial(count, probability[lists, k])
+        chance = probability[lists, k]
+        if first is not None:
+            chance = np.where(mask == 0, first[lists, k], chance)
+        clicked = rng.binomial(count, chance)
         skipped, hit = clicked < count, clicked > 0
         lists, mask, count = (
             np.concatenate([lists[skipped], lists[hit]]),
@@ -155,7 +187,8 @@ def simulate_sessions(
         As in `draw_masks`.
     empty_sessions : {"keep", "drop", "resample"}
         ``drop`` leaves sessions without a click out; ``resample`` draws each of them again until
-        it has one, 100 times at most, and drops what is still empty.
+        it has one, which is to draw from the distribution given a click. Sessions of a list on
+        which nobody can click are dropped then.
 
     Returns
     -------
@@ -169,20 +202,9 @@ def simulate_sessions(
     >>> simulate_sessions(np.array([9]), p, rng, empty_sessions="resample")[2].sum()
     np.int64(9)
     """
-    groups = draw_masks(sessions, probability, rng)
-    if empty_sessions == "keep":
-        return groups
-    drawn = [tuple(a[groups[1] > 0] for a in groups)]
-    redraws = RESAMPLE_LIMIT if empty_sessions == "resample" else 0
-    while redraws and (groups[1] == 0).any():
-        empty = np.zeros_like(sessions)
-        empty[groups[0][groups[1] == 0]] = groups[2][groups[1] == 0]
-        groups = draw_masks(empty, probability, rng)
-        drawn.append(tuple(a[groups[1] > 0] for a in groups))
-        redraws -= 1
-    lists, mask, count = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
-    order = np.lexsort((mask, lists))
-    lists, mask, count = lists[order], mask[order], count[order]
-    changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
-    starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
-    return lists[starts], mask[starts], np.add.reduceat(count, starts) if len(starts) else count
+    if empty_sessions == "resample":
+        possible = np.where((probability > 0).any(axis=1), sessions, 0)
+        return draw_masks(possible, probability, rng, first=first_click(probability))
+    lists, mask, count = draw_masks(sessions, probability, rng)
+    kept = mask > 0 if empty_sessions == "drop" else np.ones(len(mask), dtype=bool)
+    return lists[kept], mask[kept], count[kept]

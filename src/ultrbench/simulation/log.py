@@ -152,6 +152,11 @@ def concatenate(logs: list[ClickLog]) -> ClickLog:
     logs : list of ClickLog
         At least one; shorter lists are padded to the width of the widest log.
 
+    Returns
+    -------
+    ClickLog
+        Lists and click groups of the first log, then those of the second, and so on.
+
     Examples
     --------
     >>> log = ClickLog(
@@ -252,6 +257,11 @@ def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
     ----------
     lists_path, clicks_path
         As in `write_log`.
+
+    Returns
+    -------
+    ClickLog
+        Equal to what was written, apart from columns of padding alone.
     """
     lists = {k: v.to_numpy() for k, v in zip(LIST_COLUMNS, pq.read_table(lists_path), strict=True)}
     clicks = pq.read_table(clicks_path)
@@ -279,6 +289,18 @@ def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
 
 def log_files(folder: Path, split: str) -> tuple[Path, Path]:
     """Return the two files of a split's click log: displayed lists and clicks.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Folder of a logging round.
+    split : {"train", "vali"}
+        Which split.
+
+    Returns
+    -------
+    tuple of pathlib.Path
+        Lists, then clicks.
 
     Examples
     --------

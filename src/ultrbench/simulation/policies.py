@@ -39,6 +39,11 @@ def count_of(share: float, total: int) -> int:
     total : int
         What it is a share of.
 
+    Returns
+    -------
+    int
+        The smallest whole number that is no less, apart from rounding of the product.
+
     Examples
     --------
     >>> count_of(0.01, 35), count_of(0.07, 100)  # 0.07 * 100 is 7.000000000000001 to a computer
@@ -97,6 +102,11 @@ def unequal_pairs(grades: np.ndarray) -> int:
     ----------
     grades : numpy.ndarray
         Integer grades, ``[documents]``.
+
+    Returns
+    -------
+    int
+        Pairs, each counted once.
 
     Examples
     --------

@@ -80,9 +80,12 @@ def _simulate_split(
     attraction = clicks.attraction(split.grades, ymax, eps=setting["eps"])
     streams = (log, name, round_)
     randomized = round(setting["randomized_share"] * sessions) if log == "randomized" else 0
+    # A popular query is popular in every round, and in the replica too.
+    traffic = clicks.query_traffic(
+        len(queries), setting["traffic_exponent"], stream(seed, "traffic", name)
+    )
     rng = stream(seed, "sessions", *streams)
-    exponent = setting["traffic_exponent"]
-    counts = clicks.allocate_sessions(sessions - randomized, len(queries), rng, exponent=exponent)
+    counts = rng.multinomial(sessions - randomized, traffic)
     lists = _show(
         queries, documents, scores, order_by_score(documents, scores),
         round_=round_, randomized=False,
@@ -92,8 +95,7 @@ def _simulate_split(
         rng = stream(seed, "shuffle", *streams)
         each = setting["lists_per_query"]
         counts = rng.multinomial(
-            clicks.allocate_sessions(randomized, len(queries), rng, exponent=exponent),
-            np.full(each, 1 / each),
+            rng.multinomial(randomized, traffic), np.full(each, 1 / each)
         ).ravel()
         repeated = (np.repeat(a, each, axis=0) for a in (queries, documents, scores))
         lists = _show(*repeated, shuffle(documents, each, rng), round_=round_, randomized=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import os
 import sys
 import time
 import traceback
@@ -20,9 +21,28 @@ def job(snakemake: Any) -> Iterator[None]:
 
     A `ultrbench.errors.UserError` ends the job with its sentence, in the log and on the terminal;
     any other exception ends it with a traceback in the log.
+
+    Parameters
+    ----------
+    snakemake : object
+        What Snakemake gives a script; its first log file is written.
+
+    Raises
+    ------
+    SystemExit
+        With code 1, when the block raises.
+
+    Examples
+    --------
+    >>> import tempfile, types
+    >>> file = Path(tempfile.mkdtemp()) / "job.log"
+    >>> with job(types.SimpleNamespace(log=[file])):
+    ...     print("10 queries")
+    >>> file.read_text().split(" in ")[0]
+    '10 queries\\ndone'
     """
     started = time.monotonic()
-    with Path(snakemake.log[0]).open("w", buffering=1) as log:
+    with Path(snakemake.log[0]).open("w", buffering=1, encoding="utf-8") as log:
         faulthandler.enable(log)
         try:
             with (
@@ -39,6 +59,8 @@ def job(snakemake: Any) -> Iterator[None]:
             traceback.print_exc(file=log)
             print(f"ultrbench: unexpected error, see {snakemake.log[0]}", file=sys.stderr)
             sys.exit(1)
+        finally:
+            faulthandler.disable()  # once the log is closed, its number may go to another
         print(f"done in {time.monotonic() - started:.1f} s", file=log)
 
 
@@ -46,6 +68,8 @@ def job(snakemake: Any) -> Iterator[None]:
 def _one_thread() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
+    # The limits reach libraries that are loaded, the variables those that the stage will load.
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with threadpool_limits(limits=1):
         yield
 
@@ -55,6 +79,27 @@ def replicates(snakemake: Any) -> Iterator[tuple[int, Part]]:
 
     The replicates of a step are one job, since each would cost more to start than to run. Lists
     of files are ordered by seed first.
+
+    Parameters
+    ----------
+    snakemake : object
+        What Snakemake gives a script; ``params.seeds`` are the seeds of the job.
+
+    Yields
+    ------
+    seed : int
+        Replicate seed.
+    part : callable
+        Maps a list of files to those of the seed, as paths.
+
+    Examples
+    --------
+    >>> import types
+    >>> params = types.SimpleNamespace(seeds=[7, 8])
+    >>> for seed, part in replicates(types.SimpleNamespace(params=params)):
+    ...     print(seed, [str(file) for file in part(["a", "b", "c", "d"])])
+    7 ['a', 'b']
+    8 ['c', 'd']
     """
     seeds = snakemake.params.seeds
     for index, seed in enumerate(seeds):

@@ -20,8 +20,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _file(module: str) -> Path:
-    base = PACKAGE.joinpath(*module.split(".")[1:])
-    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    return PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
 
 
 def _exists(module: str) -> bool:
@@ -30,6 +29,8 @@ def _exists(module: str) -> bool:
 
 def import_closure(modules: list[str]) -> list[str]:
     """Return the source files that some modules of the package need.
+
+    The ``__init__.py`` of packages are left out: they hold no code that a result depends on.
 
     Parameters
     ----------

@@ -1,0 +1,68 @@
+"""``python -m ultrbench.evaluation run.txt qrels.txt --metrics nDCG@10 ERR@10``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from ultrbench.errors import UserError
+from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the metrics of a TREC run, tab-separated; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ultrbench.evaluation",
+        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
+        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
+    )
+    parser.add_argument("run", help="lines: query Q0 document rank score tag")
+    parser.add_argument("qrels", help="lines: query 0 document grade")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["nDCG@10"],
+        metavar="NAME",
+        help="for example nDCG@10 ERR@10 'RBP(p=.8)@10' AP RR R@100 P@5 Hit@1 (default nDCG@10)",
+    )
+    parser.add_argument(
+        "--ymax", type=int, help="top grade, for ERR (default: the highest grade of the qrels)"
+    )
+    parser.add_argument(
+        "--queries",
+        choices=["equal", "judged", "common"],
+        default="equal",
+        help="equal: run and qrels must have the same queries; judged: those missing in the run "
+        "count 0 (trec_eval -c); common: those in both (trec_eval's default)",
+    )
+    parser.add_argument("--per-query", action="store_true", help="print each query, then the mean")
+    options = parser.parse_args(arguments)
+    try:
+        run, qrels = read_run(options.run), read_qrels(options.qrels)
+        table = evaluate_run(
+            run, qrels, options.metrics, ymax=options.ymax, queries=options.queries
+        )
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.ymax is None and any(name.startswith("ERR") for name in table):
+        top = max(grade for query in table.index for grade in qrels[query].values())
+        print(f"ERR: top grade {top}, the highest of the qrels (see --ymax)", file=sys.stderr)
+    left_out = len(run.keys() | qrels.keys()) - len(table)
+    if left_out:
+        print(f"{left_out} queries left out: not in both files", file=sys.stderr)
+    rows = table.itertuples(name=None) if options.per_query else []
+    print("query", *table.columns, sep="\t")
+    for query, *values in [*rows, (f"mean of {len(table)}", *table.mean())]:
+        print(query, *(f"{value:.6f}" for value in values), sep="\t")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

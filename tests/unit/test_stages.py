@@ -1,0 +1,466 @@
+"""Stages on a tiny data set: from files to files, without test grades, and what they import."""
+
+import ast
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from toys import make_split
+
+import ultrbench
+from ultrbench.datasets.split import write_split
+from ultrbench.errors import UserError
+from ultrbench.files import read_arrays, read_json, write_json
+from ultrbench.propensity.estimate import read_propensity
+from ultrbench.ranking.model import predict
+from ultrbench.simulation.clicks import attraction
+from ultrbench.simulation.log import concatenate, log_files, read_log, read_rounds
+from ultrbench.simulation.truth import read_truth, write_truth
+from ultrbench.stages.clicks import simulate_clicks
+from ultrbench.stages.policies import train_policy
+from ultrbench.stages.propensity import estimate_propensity
+from ultrbench.stages.ranking import train_ranker
+from ultrbench.stages.sources import PACKAGE, import_closure
+
+SETTING = {
+    "sessions": 20_000, "eta": 1.0, "eps": 0.1, "empty_sessions": "keep", "traffic_exponent": 0.0,
+    "examination": [0.68, 0.61, 0.48, 0.34], "randomized_share": 0.25, "lists_per_query": 3,
+}  # fmt: skip
+TRAINING = {
+    "trees": 12, "leaves": 6, "learning_rate": 0.2, "min_data_in_leaf": 5, "patience": 12,
+    "validation": ["grades", "clicks"],
+}  # fmt: skip
+CLICKS = {"target": "clicks", "lists": "all"}
+DLA = {
+    "kind": "dla", "folds": 2, "trees": 6, "leaves": 4, "learning_rate": 0.2, "tolerance": 0.05,
+    "max_iterations": 4,
+}  # fmt: skip
+POLICY = {"kind": "lambdamart", "share": 0.3, "trees": 8, "leaves": 6, "learning_rate": 0.1}
+SPLITS = {
+    name: make_split(np.random.default_rng(seed).integers(1, 12, size), seed=seed)
+    for seed, (name, size) in enumerate({"train": 70, "vali": 30, "test": 25}.items())
+}
+
+
+def write_dataset(folder, splits=SPLITS):
+    for name, split in splits.items():
+        write_split(split, folder, name)
+    write_json(folder / "dataset.json", {"ymax": 4})
+    return folder
+
+
+def simulate(data, candidates, out, *, log="initial", round_=0, seed=1, ranker=None, **setting):
+    simulate_clicks(
+        data, candidates, out, setting=SETTING | setting, log=log, round_=round_, seed=seed,
+        ranker=ranker,
+    )  # fmt: skip
+    return out
+
+
+def rank(data, candidates, logs, out, *, method=CLICKS, objective="softmax", **more):
+    paths = out / "ranker.txt", out / "ranker.json", out / "scores.npz"
+    train_ranker(
+        data, candidates, logs, *paths,
+        **({"method": method, "objective": objective, "training": TRAINING, "eps": 0.1, "cutoff": 5,
+            "seed": 1} | more),
+    )  # fmt: skip
+    return paths
+
+
+def chain(data, root):
+    """Two rounds of the whole chain; returns the files by name."""
+    candidates = root / "candidates.npz"
+    train_policy(
+        data, candidates, root / "policy.json", policy=POLICY,
+        policy_queries={"mode": "disjoint", "pool": 0.3}, list_size=4, seed=1,
+    )  # fmt: skip
+    logs = [simulate(data, candidates, root / "round0")]
+    simulate(data, candidates, root / "randomized", log="randomized")
+    for kind, folders in (
+        ({"kind": "ctr"}, logs),
+        ({"kind": "oracle"}, logs),
+        ({"kind": "randomization"}, [root / "randomized"]),
+        (DLA, logs),
+    ):
+        name = kind["kind"]
+        estimate_propensity(
+            data, folders, root / f"{name}.csv", root / f"{name}.json", name=name, estimator=kind,
+            seed=1,
+        )  # fmt: skip
+    ranker = rank(data, candidates, logs, root / "first", theta=root / "dla.csv")
+    logs.append(simulate(data, candidates, root / "round1", round_=1, ranker=ranker[:2]))
+    rank(
+        data, candidates, logs, root / "second", theta=root / "oracle.csv",
+        validation_theta=root / "randomization.csv", objective="pairwise",
+    )  # fmt: skip
+    return {str(f.relative_to(root)): f.read_bytes() for f in root.rglob("*") if f.is_file()}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("world")
+    data = write_dataset(root / "data")
+    return data, root / "run", chain(data, root / "run")
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_test_grades_are(world, tmp_path):
+    rng = np.random.default_rng(0)
+    test = dataclasses.replace(SPLITS["test"], grades=rng.permutation(SPLITS["test"].grades))
+    assert (test.grades != SPLITS["test"].grades).any()
+    other = chain(write_dataset(tmp_path / "data", SPLITS | {"test": test}), tmp_path / "run")
+    assert other == world[2]
+    assert len(other) > 20
+    assert not [name for name in other if "partial" in name]
+
+
+def test_a_round_shows_the_candidates_in_the_policys_order(world):
+    _, run, _ = world
+    arrays = read_arrays(run / "candidates.npz")
+    for name in ("train", "vali"):
+        log = read_log(*log_files(run / "round0", name))
+        assert log.documents.tolist() == arrays[f"{name}_documents"].tolist()
+        np.testing.assert_array_equal(log.scores, arrays[f"{name}_scores"])
+        assert log.queries.tolist() == arrays[f"{name}_queries"].tolist()
+        assert not log.rounds.any() and not log.randomized.any()
+    train, vali = (read_log(*log_files(run / "round0", name)) for name in ("train", "vali"))
+    assert train.sessions.sum() == 20_000
+    assert vali.sessions.sum() == round(20_000 * 30 / 49)
+    logged = set(SPLITS["train"].query_ids[train.queries])
+    assert logged.isdisjoint(read_json(run / "policy.json")["queries_trained_on"])
+
+
+def test_a_later_round_shows_the_same_candidates_in_the_rankers_order(world):
+    _, run, _ = world
+    first, second = (read_log(*log_files(run / f"round{r}", "train")) for r in (0, 1))
+    assert (np.sort(first.documents, axis=1) == np.sort(second.documents, axis=1)).all()
+    assert (first.documents != second.documents).any()
+    assert (second.rounds == 1).all()
+    trees = next(iter(read_json(run / "first/ranker.json")["trees"].items()))
+    assert trees[0] == "grades"
+    scores = predict((run / "first/ranker.txt").read_text(), SPLITS["train"].features, trees[1])
+    for shown, logged in zip(second.documents, second.scores, strict=True):
+        real = shown[shown >= 0].tolist()
+        assert real == sorted(real, key=lambda i: (-scores[i], i))
+        assert logged[: len(real)].tolist() == scores[real].tolist()
+
+
+def test_a_randomized_log_shuffles_its_share_of_the_same_budget(world):
+    _, run, _ = world
+    log = read_log(*log_files(run / "randomized", "train"))
+    assert log.sessions.sum() == 20_000
+    assert log.sessions[log.randomized].sum() == 5_000
+    assert log.randomized.sum() == 3 * (~log.randomized).sum() == 3 * 49
+    shuffled = log.select(log.randomized)
+    assert np.isnan(shuffled.scores).all()
+    policy = log.select(~log.randomized)
+    assert (np.sort(shuffled.documents, axis=1)
+            == np.repeat(np.sort(policy.documents, axis=1), 3, axis=0)).all()  # fmt: skip
+    top = (shuffled.documents[:, 0] == np.repeat(policy.documents[:, 0], 3))[
+        shuffled.shown.all(axis=1)
+    ]
+    assert 0.1 < top.mean() < 0.45  # a quarter
+
+
+@pytest.mark.parametrize("log", ["initial", "randomized"])
+def test_clicks_of_a_stage_follow_the_closed_form(world, tmp_path, log):
+    data, run, _ = world
+    simulate(data, run / "candidates.npz", tmp_path, log=log, eta=1.5, sessions=2_000_000)
+    drawn = read_log(*log_files(tmp_path, "train"))
+    theta = np.array(SETTING["examination"]) ** 1.5
+    assert read_truth([tmp_path / "truth.csv"]).tolist() == theta.tolist()
+    gamma = attraction(SPLITS["train"].grades, 4)
+    p = np.where(drawn.shown, theta * gamma[drawn.documents], 0)
+    n = np.broadcast_to(drawn.sessions[:, None], p.shape)
+    cells = (p > 0) & (n > 0)
+    z = ((drawn.clicks - n * p) / np.sqrt(n * p * (1 - p) + 1e-9))[cells]
+    assert np.abs(z).max() < 5
+    assert 1e-4 < chi2.sf((z**2).sum(), z.size) < 1 - 1e-4
+    assert not drawn.clicks[~drawn.shown].any()
+
+
+def test_logs_differ_in_their_draws_but_not_in_which_query_is_popular(world, tmp_path):
+    data, run, _ = world
+    logs = {}
+    for name, log, round_, seed in (
+        ("one", "initial", 0, 1), ("again", "initial", 0, 1), ("replica", "replica", 0, 1),
+        ("later", "initial", 1, 1), ("other", "initial", 0, 2), ("shuffled", "randomized", 0, 1),
+    ):  # fmt: skip
+        simulate(
+            data, run / "candidates.npz", tmp_path / name, log=log, round_=round_, seed=seed,
+            traffic_exponent=1.0, sessions=200_000,
+        )  # fmt: skip
+        logs[name] = read_log(*log_files(tmp_path / name, "train"))
+    assert (logs["one"].clicks == logs["again"].clicks).all()
+
+    def by_query(log):
+        return np.bincount(log.queries, log.sessions, minlength=70)
+
+    one = by_query(logs["one"])
+    for name in ("replica", "later"):
+        assert (logs["one"].clicks != logs[name].clicks).any()
+    for name in ("replica", "later", "shuffled"):
+        assert np.corrcoef(one, by_query(logs[name]))[0, 1] > 0.99
+    shuffled = logs["shuffled"]
+    assert np.corrcoef(one, by_query(shuffled.select(shuffled.randomized)))[0, 1] > 0.98
+    assert np.corrcoef(one, by_query(logs["other"]))[0, 1] < 0.6
+
+
+def test_empty_sessions_leave_the_log_when_they_are_dropped(world, tmp_path):
+    data, run, _ = world
+    for mode in ("keep", "drop", "resample"):
+        simulate(data, run / "candidates.npz", tmp_path / mode, empty_sessions=mode)
+    keep, drop, resample = (
+        read_log(*log_files(tmp_path / mode, "train")) for mode in ("keep", "drop", "resample")
+    )
+    assert (keep.clicks == drop.clicks).all()
+    assert drop.sessions.sum() == keep.count[keep.mask > 0].sum() < 20_000
+    assert resample.sessions.tolist() == keep.sessions.tolist()
+    assert (resample.mask > 0).all()
+
+
+def test_scores_are_those_of_the_stopped_ensembles(world):
+    _, run, _ = world
+    for folder in ("first", "second"):
+        report, scores = (
+            read_json(run / folder / "ranker.json"),
+            read_arrays(run / folder / "scores.npz"),
+        )
+        assert (
+            list(scores) == list(report["trees"]) == list(report["curve"]) == ["grades", "clicks"]
+        )
+        model = (run / folder / "ranker.txt").read_text()
+        for name, trees in report["trees"].items():
+            assert (scores[name] == predict(model, SPLITS["test"].features, trees)).all()
+
+
+def test_estimates_name_their_estimator_and_its_parameters(world):
+    _, run, _ = world
+    report = read_json(run / "dla.json")
+    assert {key: report[key] for key in DLA} == DLA
+    assert report["estimator"] == "dla"
+    assert len(report["trace"]) <= 4
+    theta = np.array(SETTING["examination"])
+    np.testing.assert_allclose(read_propensity(run / "oracle.csv"), theta / theta[0])
+    np.testing.assert_allclose(
+        read_propensity(run / "randomization.csv"), theta / theta[0], rtol=0.25
+    )
+
+
+TARGETS = [
+    ({"target": "grades", "lists": "all"}, {}),
+    ({"target": "relevance", "lists": "all"}, {}),
+    ({"target": "examined_relevance", "lists": "all"}, {}),
+    ({"target": "clicks", "lists": "randomized"}, {"theta": "ctr.csv"}),
+]
+
+
+@pytest.mark.parametrize(("method", "more"), TARGETS, ids=[m["target"] for m, _ in TARGETS])
+def test_every_target_trains(world, tmp_path, method, more):
+    data, run, _ = world
+    more = {key: run / value for key, value in more.items()}
+    for training, names in (
+        (TRAINING, ["grades", "clicks"]),
+        (TRAINING | {"validation": ["fixed"]}, ["fixed"]),
+    ):
+        _, report, scores = rank(
+            data, run / "candidates.npz", [run / "randomized"], tmp_path, method=method,
+            training=training, **more,
+        )  # fmt: skip
+        assert list(read_json(report)["trees"]) == list(read_arrays(scores)) == names
+
+
+def test_rounds_join_in_a_log(world):
+    _, run, _ = world
+    rounds = [run / "round0", run / "round1"]
+    both = read_rounds(rounds, "train")
+    single = concatenate([read_log(*log_files(folder, "train")) for folder in rounds])
+    assert (both.clicks == single.clicks).all()
+    assert both.rounds.tolist() == [0] * 49 + [1] * 49
+
+
+def test_without_truth_what_needs_it_is_refused(world, tmp_path):
+    data, run, _ = world
+    folder = tmp_path / "own"
+    folder.mkdir()
+    for file in (run / "round0").iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    write_truth(folder / "truth.csv", np.empty(0))
+    arguments = data, run / "candidates.npz", [folder], tmp_path / "out"
+    with pytest.raises(UserError, match=r"training\.validation_theta: truth: .*no truth\.csv"):
+        rank(*arguments, theta=run / "ctr.csv")
+    with pytest.raises(UserError, match=r"target examined_relevance: .*no truth\.csv"):
+        rank(*arguments, method={"target": "examined_relevance", "lists": "all"})
+    with pytest.raises(UserError, match="estimator oracle"):
+        estimate_propensity(
+            data, [folder], tmp_path / "t.csv", tmp_path / "t.json", name="oracle",
+            estimator={"kind": "oracle"}, seed=1,
+        )  # fmt: skip
+    rank(*arguments, theta=run / "ctr.csv", validation_theta=run / "ctr.csv")
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_a_log_without_clicks_is_refused(world, tmp_path):
+    data, run, _ = world
+    folder = tmp_path / "silent"
+    simulate(data, run / "candidates.npz", folder, sessions=1, examination=[1e-9])
+    train, vali = (read_log(*log_files(folder, name)) for name in ("train", "vali"))
+    assert train.clicks.sum() == vali.clicks.sum() == 0
+    method = {"target": "grades", "lists": "all"}
+    with pytest.raises(UserError, match="needs clicks on validation queries"):
+        rank(data, run / "candidates.npz", [folder], tmp_path / "out", method=method)
+    with pytest.raises(UserError, match=r"nothing to learn from: the .* have no click in all"):
+        rank(data, run / "candidates.npz", [folder], tmp_path / "out", theta=run / "ctr.csv")
+    method = {"target": "clicks", "lists": "randomized"}
+    with pytest.raises(UserError, match="nothing to learn from: the 0 displayed documents"):
+        rank(data, run / "candidates.npz", [folder], tmp_path / "out", method=method,
+             theta=run / "ctr.csv")  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+# Each stage is imported and run anew, and names the package's files that it has loaded.
+IMPORTS = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import test_stages
+data, run, out = Path({data!r}), Path({run!r}), Path({out!r})
+used = {{}}
+
+def stage(name, call):
+    for module in [m for m in sys.modules if m.partition(".")[0] == "ultrbench"]:
+        del sys.modules[module]
+    module = __import__("ultrbench.stages." + name, fromlist=["x"])
+    for function in ("train_policy", "simulate_clicks", "estimate_propensity", "train_ranker"):
+        if hasattr(module, function):
+            setattr(test_stages, function, getattr(module, function))
+    call()
+    used[name] = sorted(
+        m.__file__ for n, m in sys.modules.items()
+        if n.startswith("ultrbench.") and not m.__file__.endswith("__init__.py")
+    )
+
+for kind in (test_stages.POLICY, {{"kind": "ranking_svm", "share": 0.1, "cost": 200.0}}):
+    stage("policies", lambda: test_stages.train_policy(
+        data, out / "c.npz", out / "p.json", policy=kind, list_size=4, seed=1,
+        policy_queries={{"mode": "disjoint", "pool": 0.3}},
+    ))
+stage("clicks", lambda: test_stages.simulate(
+    data, run / "candidates.npz", out / "log", log="randomized",
+    ranker=(run / "first/ranker.txt", run / "first/ranker.json"),
+))
+stage("propensity", lambda: test_stages.estimate_propensity(
+    data, [run / "round0"], out / "t.csv", out / "t.json", name="d", estimator=test_stages.DLA,
+    seed=1,
+))
+stage("ranking", lambda: test_stages.rank(
+    data, run / "candidates.npz", [run / "round0"], out / "ranker", theta=run / "ctr.csv",
+))
+print(json.dumps(used))
+"""
+
+
+def test_the_import_closure_is_what_a_stage_imports(world, tmp_path):
+    data, run, _ = world
+    code = IMPORTS.format(
+        tests=str(Path(__file__).parent), data=str(data), run=str(run), out=str(tmp_path)
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    used = json.loads(done.stdout)
+    assert list(used) == ["policies", "clicks", "propensity", "ranking"]
+    for name, files in used.items():
+        modules = [f"ultrbench.stages.{name}"]
+        modules += ["ultrbench.propensity.dla"] if name == "propensity" else []
+        assert [str(Path(file).resolve()) for file in import_closure(modules)] == files
+
+
+def test_an_estimators_closure_leaves_other_estimators_out():
+    names = {
+        Path(f).name
+        for f in import_closure(["ultrbench.stages.propensity", "ultrbench.propensity.ctr"])
+    }
+    assert {"ctr.py", "estimate.py", "propensity.py", "log.py"} <= names
+    assert names.isdisjoint({"dla.py", "crossfit.py", "oracle.py", "randomization.py"})
+
+
+def test_closure_paths_are_relative_below_the_current_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(PACKAGE.parent)
+    assert import_closure(["ultrbench.errors"]) == ["ultrbench/errors.py"]
+    monkeypatch.chdir(tmp_path)
+    assert import_closure(["ultrbench.errors"]) == [str(PACKAGE / "errors.py")]
+
+
+def test_packages_hold_no_code_of_their_own():
+    """Closures leave `__init__.py` out; only a version and documentation may stand there."""
+    for file in PACKAGE.rglob("__init__.py"):
+        for node in ast.parse(file.read_text()).body:
+            assert isinstance(node, ast.Expr) or ast.unparse(node).startswith("__version__ =")
+    assert ultrbench.__version__
+
+
+def test_no_module_imports_relatively():
+    """`import_closure` follows absolute imports only."""
+    for file in PACKAGE.rglob("*.py"):
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), file
+
+
+JOB = """
+import types
+from ultrbench.errors import UserError
+from ultrbench.stages.job import job
+with job(types.SimpleNamespace(log=["job.log"])):
+    print("to the log")
+    {line}
+print("after the job")
+"""
+
+
+def run_job(folder, line):
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", JOB.format(line=line)],
+        cwd=folder, capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    return done, (folder / "job.log").read_text()
+
+
+def test_a_job_that_succeeds(tmp_path):
+    done, log = run_job(tmp_path, "import sys; print('warning', file=sys.stderr)")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "after the job\n", "")
+    assert log.startswith("to the log\nwarning\ndone in ")
+
+
+def test_a_users_mistake_ends_a_job_with_its_sentence_alone(tmp_path):
+    done, log = run_job(tmp_path, "raise UserError('a.txt:3: größer als 4')")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "ultrbench: a.txt:3: größer als 4\n"
+    assert log == "to the log\na.txt:3: größer als 4\n"
+
+
+def test_an_unexpected_error_leaves_its_traceback_in_the_log_only(tmp_path):
+    done, log = run_job(tmp_path, "1 / 0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "ultrbench: unexpected error, see job.log\n"
+    assert "Traceback (most recent call last)" in log
+    assert log.rstrip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_an_exit_and_an_interrupt_pass(tmp_path):
+    assert run_job(tmp_path, "raise SystemExit(7)")[0].returncode == 7
+    assert "KeyboardInterrupt" in run_job(tmp_path, "raise KeyboardInterrupt")[0].stderr
+
+
+def test_libraries_that_a_job_loads_have_one_thread(tmp_path):
+    line = (
+        "import numpy, scipy.linalg, lightgbm, threadpoolctl; "
+        "print([i['num_threads'] for i in threadpoolctl.threadpool_info()])"
+    )
+    _, log = run_job(tmp_path, line)
+    threads = json.loads(log.splitlines()[1])
+    assert set(threads) == {1} and len(threads) >= 2
