@@ -86,6 +86,15 @@ def train_ranker(
     train, vali = read_split(dataset, "train"), read_split(dataset, "vali")
     ymax = read_json(dataset / "dataset.json")["ymax"]
     truth = read_truth([folder / "truth.csv" for folder in logs])
+    target = None
+    if objective != "joint":
+        log = read_rounds(logs, "train")
+        target = _training_target(method, log, train, ymax, eps, theta, truth)
+        if not target.weights.sum() > 0:
+            raise UserError(
+                f"{logs[0]}: nothing to learn from: the {len(target.rows)} displayed documents have"
+                f" no {'click' if method['target'] == 'clicks' else 'relevance'} in all"
+            )
     validation = {}
     if "grades" in training["validation"]:
         documents = read_arrays(candidates)["vali_documents"]
@@ -109,16 +118,9 @@ def train_ranker(
         "patience": training["patience"],
         "cutoff": cutoff,
     }
-    if objective == "joint":
+    if target is None:
         fit = boosting.choose_trees(joint_model.read_text(encoding="utf-8"), **stopping)
     else:
-        log = read_rounds(logs, "train")
-        target = _training_target(method, log, train, ymax, eps, theta, truth)
-        if not target.weights.sum() > 0:
-            raise UserError(
-                f"{logs[0]}: nothing to learn from: the {len(target.rows)} displayed documents have"
-                f" no {'click' if method['target'] == 'clicks' else 'relevance'} in all"
-            )
         fit = boosting.train(
             train.features,
             target,
