@@ -30,6 +30,8 @@ use rule estimate_propensity as estimate_jointly with:
         model=per_seed(f"{THETA}.txt"),
     wildcard_constraints:
         estimator=names(study.estimators(config, joint=True)),
+    resources:
+        mem_mb=8000,  # lightgbm_position holds a row for each document of each distinct session
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
         training={key: config["training"][key] for key in study.SIZE},
