@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ultrbench.study import BASELINES, LOGS
+from ultrbench.study import BASELINES, JOINT, LOGS, WITHOUT_THETA
 
 NAME_RULE = (
     "a name becomes a folder and takes lower-case letters, digits, - and _, a letter or digit first"
 )
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
+KINDS_FOR_WEIGHTS = {"affine": ("trust", "oracle"), "dcm": ("last_clicks", "oracle")}
 SIMULATION_KEYS = (
     "click_model",
     "eta",
@@ -73,7 +74,7 @@ def contradictions(
     ['training.validation: fixed stands alone, as it keeps all trees; got fixed, grades.']
     """
     study, training = config.get("study", {}), config.get("training", {})
-    policies, settings, methods, estimators, _ = (config.get(name, {}) for name in NAMED)
+    policies, settings, methods, estimators, rankers = (config.get(name, {}) for name in NAMED)
 
     def refusal(path: tuple, sentence: str) -> Problem:
         return Problem(path, f"{_where(path)}: {sentence}")
@@ -114,11 +115,11 @@ def contradictions(
     for name, method in methods.items():
         randomized = method.get("log") == "randomized"
         estimator = estimators.get(method.get("estimator"), {})
-        if estimator.get("kind") == "randomization" and not randomized:
+        if estimator.get("kind") in ("randomization", "trust") and not randomized:
             yield refusal(
                 ("methods", name, "log"),
                 f"randomized is wanted, got {method['log']}: the estimator {method['estimator']} "
-                "is of kind randomization and needs shuffled lists.",
+                f"is of kind {estimator['kind']} and needs shuffled lists.",
             )
         if method.get("lists") == "randomized" and not randomized:
             yield refusal(
@@ -126,6 +127,8 @@ def contradictions(
                 f"randomized needs `log: randomized`, as there are no shuffled lists in the "
                 f"{method['log']} log.",
             )
+        joint = rankers.get(method.get("ranker"), {}).get("objective") == "joint"
+        yield from _method_problems(name, method, estimator.get("kind"), joint)
 
     if "truth" in estimators:
         yield refusal(
@@ -138,7 +141,14 @@ def contradictions(
             f"fixed stands alone, as it keeps all trees; got {', '.join(validation)}.",
         )
     theta = training.get("validation_theta")
-    if "clicks" in validation and estimators.get(theta, {}).get("kind") == "randomization":
+    kind = estimators.get(theta, {}).get("kind")
+    if "clicks" in validation and kind in WITHOUT_THETA:
+        yield refusal(
+            ("training", "validation_theta"),
+            f"{theta} is of kind {kind}, which gives no propensities; take truth or another "
+            "estimator.",
+        )
+    if "clicks" in validation and kind == "randomization":
         yield refusal(
             ("training", "validation_theta"),
             f"{theta} is of kind randomization and needs shuffled lists, which the validation "
@@ -334,6 +344,58 @@ def _click_model_problems(
     for key in _set_keys(setting, reasons, schema):
         path = ("settings", name, key)
         yield Problem(path, f"{_where(path)}: without effect, as {reasons[key]}; leave it out.")
+
+
+def _method_problems(
+    name: str, method: Mapping[str, Any], kind: str | None, joint: bool
+) -> Iterator[Problem]:
+    """Estimators, weights and rankers that do not go together."""
+
+    def refusal(key: str, sentence: str) -> Problem:
+        path = ("methods", name, key)
+        return Problem(path, f"{_where(path)}: {sentence}")
+
+    if joint and "target" in method:
+        yield refusal("ranker", "joint is the ranker of an estimator, and a target has none.")
+    elif kind is None:
+        return
+    elif joint and kind not in JOINT:
+        yield refusal(
+            "ranker",
+            f"joint is the ranker of an estimator of kind {_either(JOINT)}, and "
+            f"{method['estimator']} is of kind {kind}; take another ranker.",
+        )
+    elif kind in JOINT and not joint:
+        yield refusal(
+            "ranker",
+            f"an estimator of kind {kind} trains its own ranker; take one of objective joint.",
+        )
+    elif joint:
+        for key, usual in (("weights", "ipw"), ("lists", "all")):
+            if method[key] != usual:
+                yield refusal(
+                    key,
+                    "without effect, as a joint ranker is trained already; leave it out.",
+                )
+    else:
+        wanted = KINDS_FOR_WEIGHTS.get(method["weights"])
+        if wanted and kind not in wanted:
+            yield refusal(
+                "weights",
+                f"{method['weights']} needs an estimator of kind {_either(wanted)}, and "
+                f"{method['estimator']} is of kind {kind}.",
+            )
+        elif not wanted and kind in WITHOUT_THETA:
+            served = next(weights for weights, kinds in KINDS_FOR_WEIGHTS.items() if kind in kinds)
+            yield refusal(
+                "weights",
+                f"{served} is wanted, got {method['weights']}: an estimator of kind {kind} gives "
+                "no propensities.",
+            )
+
+
+def _either(kinds: Sequence[str]) -> str:
+    return " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
 
 
 def _click_log_problems(

@@ -10,6 +10,9 @@ METRICS = ("nDCG", "ERR")
 HEADLINE_CUTOFF = 10
 LOGS = ("initial", "randomized", "replica")
 BASELINES = ("logging_policy", "random_order")
+JOINT = ("paird", "vectorization", "lightgbm_position")
+WITHOUT_THETA = ("vectorization", "lightgbm_position", "trust", "last_clicks")
+SIZE = ("trees", "leaves", "learning_rate", "min_data_in_leaf")
 
 
 def study_methods(config: Mapping[str, Any], setting: str) -> list[str]:
@@ -76,3 +79,16 @@ def metric_names(config: Mapping[str, Any]) -> list[str]:
     """
     cutoffs = config["evaluation"]["cutoffs"]
     return [f"{metric}@{cutoff}" for metric in METRICS for cutoff in cutoffs]
+
+
+def estimators(config: Mapping[str, Any], *, joint: bool) -> list[str]:
+    """Return the estimators whose kind trains its own ranker, or the others.
+
+    Examples
+    --------
+    >>> config = {"estimators": {"dla": {"kind": "dla"}, "pairs": {"kind": "paird"}}}
+    >>> estimators(config, joint=True), estimators(config, joint=False)
+    (['pairs'], ['dla'])
+    """
+    entries = config["estimators"].items()
+    return [name for name, entry in entries if (entry.get("kind") in JOINT) == joint]

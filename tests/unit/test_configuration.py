@@ -270,12 +270,12 @@ REFUSALS = [
     ),
     (
         {"methods": {"labeled": {"ranker": "hinge"}}},
-        "methods.labeled.ranker: no ranker hinge is defined. There is: softmax, pairwise.",
+        "methods.labeled.ranker: no ranker hinge is defined. There is: softmax, pairwise, joint.",
     ),
     (
-        {"training": {"validation_theta": "true"}},
-        "training.validation_theta: no estimator true is defined. "
-        "There is: naive, oracle, ctr, randomization, dla.",
+        {"training": {"validation_theta": "known"}},
+        "training.validation_theta: no estimator known is defined. "
+        f"There is: {', '.join(default['estimators'])}.",
     ),
     # what is missing
     (
@@ -333,6 +333,50 @@ REFUSALS = [
         {"training": {"validation_theta": "randomization"}},
         "training.validation_theta: randomization is of kind randomization and needs shuffled "
         "lists, which the validation clicks do not have; take truth or another estimator.",
+    ),
+    (
+        {"methods": {"paird": {"ranker": "softmax"}}},
+        "methods.paird.ranker: an estimator of kind paird trains its own ranker; take one of "
+        "objective joint.",
+    ),
+    (
+        {"methods": {"dla": {"ranker": "joint"}}},
+        "methods.dla.ranker: joint is the ranker of an estimator of kind paird, vectorization or "
+        "lightgbm_position, and dla is of kind dla; take another ranker.",
+    ),
+    (
+        {"methods": {"labeled": {"ranker": "joint"}}},
+        "methods.labeled.ranker: joint is the ranker of an estimator, and a target has none.",
+    ),
+    (
+        {"methods": {"paird": {"weights": "affine"}}},
+        "methods.paird.weights: without effect, as a joint ranker is trained already; leave it "
+        "out.",
+    ),
+    (
+        {"methods": {"dla": {"weights": "affine"}}},
+        "methods.dla.weights: affine needs an estimator of kind trust or oracle, and dla is of "
+        "kind dla.",
+    ),
+    (
+        {"methods": {"ips_dcm": {"weights": "ipw"}}},
+        "methods.ips_dcm.weights: dcm is wanted, got ipw: an estimator of kind last_clicks gives "
+        "no propensities.",
+    ),
+    (
+        {"methods": {"affine": {"log": "initial"}}},
+        "methods.affine.log: randomized is wanted, got initial: the estimator trust is of kind "
+        "trust and needs shuffled lists.",
+    ),
+    (
+        {"methods": {"affine": {"weights": "policy_aware"}}},
+        "methods.affine.weights: affine is wanted, got policy_aware: an estimator of kind trust "
+        "gives no propensities.",
+    ),
+    (
+        {"training": {"validation_theta": "vectorization"}},
+        "training.validation_theta: vectorization is of kind vectorization, which gives no "
+        "propensities; take truth or another estimator.",
     ),
     (
         {"list_size": 5},

@@ -27,6 +27,7 @@ from ultrbench.stages.policies import train_policy
 from ultrbench.stages.propensity import estimate_propensity
 from ultrbench.stages.ranking import train_ranker
 from ultrbench.stages.sources import PACKAGE, import_closure
+from ultrbench.study import SIZE
 
 SETTING = {
     "sessions": 20_000, "eta": 1.0, "eps": 0.1, "empty_sessions": "keep", "traffic_exponent": 0.0,
@@ -37,7 +38,7 @@ TRAINING = {
     "trees": 12, "leaves": 6, "learning_rate": 0.2, "min_data_in_leaf": 5, "patience": 12,
     "validation": ["grades", "clicks"],
 }  # fmt: skip
-CLICKS = {"target": "clicks", "lists": "all"}
+CLICKS = {"target": "clicks", "weights": "ipw", "lists": "all"}
 DLA = {
     "kind": "dla", "folds": 2, "trees": 6, "leaves": 4, "learning_rate": 0.2, "tolerance": 0.05,
     "max_iterations": 4,
@@ -257,7 +258,7 @@ TARGETS = [
     ({"target": "grades", "lists": "all"}, {}),
     ({"target": "relevance", "lists": "all"}, {}),
     ({"target": "examined_relevance", "lists": "all"}, {}),
-    ({"target": "clicks", "lists": "randomized"}, {"theta": "ctr.csv"}),
+    ({"target": "clicks", "weights": "ipw", "lists": "randomized"}, {"theta": "ctr.csv"}),
 ]
 
 
@@ -317,7 +318,7 @@ def test_a_log_without_clicks_is_refused(world, tmp_path):
         rank(data, run / "candidates.npz", [folder], tmp_path / "out", method=method)
     with pytest.raises(UserError, match=r"nothing to learn from: the .* have no click in all"):
         rank(data, run / "candidates.npz", [folder], tmp_path / "out", theta=run / "ctr.csv")
-    method = {"target": "clicks", "lists": "randomized"}
+    method = {"target": "clicks", "weights": "ipw", "lists": "randomized"}
     with pytest.raises(UserError, match="nothing to learn from: the 0 displayed documents"):
         rank(data, run / "candidates.npz", [folder], tmp_path / "out", method=method,
              theta=run / "ctr.csv")  # fmt: skip
@@ -468,3 +469,24 @@ def test_libraries_that_a_job_loads_have_one_thread(tmp_path):
     _, log = run_job(tmp_path, line)
     threads = json.loads(log.splitlines()[1])
     assert set(threads) == {1} and len(threads) >= 2
+
+
+def test_a_joint_estimator_hands_its_ranker_on(world, tmp_path):
+    data, run, _ = world
+    size = {key: TRAINING[key] for key in SIZE}
+    paths = [tmp_path / f"paird.{ending}" for ending in ("csv", "json", "txt")]
+    estimate_propensity(
+        data, [run / "round0"], *paths[:2], model=paths[2], name="paird", training=size, seed=1,
+        estimator={"kind": "paird", "regulariser": 1.0, "tolerance": 0.01},
+    )  # fmt: skip
+    model, report, scores = rank(
+        data, run / "candidates.npz", [run / "round0"], tmp_path / "out", objective="joint",
+        theta=paths[0], joint_model=paths[2],
+    )  # fmt: skip
+    assert model.read_bytes() == paths[2].read_bytes()
+    trees = read_json(report)["trees"]
+    assert set(trees) == {"grades", "clicks"} and max(trees.values()) <= TRAINING["trees"]
+    written = read_arrays(scores)
+    for name, count in trees.items():
+        expected = predict(model.read_text(), SPLITS["test"].features, count)
+        np.testing.assert_array_equal(written[name], expected)

@@ -27,9 +27,9 @@ TINY = {
     "settings": {
         "static": {
             "sessions": 6000,
-            "methods": ["naive", "randomization", "dla", "naive_aa", "labeled"],
+            "methods": ["naive", "randomization", "dla", "paird", "affine", "naive_aa", "labeled"],
         },
-        "dynamic": {"rounds": 2, "sessions": 3000, "methods": ["naive", "dla", "labeled"]},
+        "dynamic": {"rounds": 2, "sessions": 3000, "methods": ["naive", "dla", "paird", "labeled"]},
     },
     "estimators": {"dla": {"trees": 5, "max_iterations": 3}},
     "training": {"trees": 6, "leaves": 4, "min_data_in_leaf": 5},

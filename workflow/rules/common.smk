@@ -8,6 +8,7 @@ from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
 from ultrbench.simulation.behaviour import CLICK_MODELS
+from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
 from ultrbench.stages.sources import import_closure
 from ultrbench.yaml_files import read_yaml

@@ -92,6 +92,20 @@ def theta_files(wildcards):
     ]
 
 
+def joint_model(wildcards):
+    """The ranker that a joint estimator wrote beside its propensities."""
+    ranker = config["methods"][wildcards.method]["ranker"]
+    if config["rankers"][ranker]["objective"] != "joint":
+        return []
+    return [file.removesuffix(".csv") + ".txt" for file in theta_files(wildcards)]
+
+
+def weights_code(wildcards):
+    kind = config["methods"][wildcards.method].get("weights", "ipw")
+    source = WEIGHTS[kind][0].partition(":")[0].removeprefix("ultrbench.")
+    return code("stages.ranking", source)
+
+
 def validation_theta(wildcards):
     """One theta weights the validation clicks of all methods; by default the simulator's own."""
     estimator = config["training"]["validation_theta"]
@@ -147,7 +161,7 @@ def drawn_thetas(setting):
     for method, last in final_rounds(setting):
         estimator = config["methods"][method].get("estimator")
         kind = config["estimators"][estimator]["kind"] if estimator else None
-        if kind not in (None, "naive", "oracle"):
+        if kind not in (None, "naive", "oracle", *study.WITHOUT_THETA):
             thetas.setdefault((track_of(method, last), last, estimator), method)
     return [(method, *key) for key, method in thetas.items()]
 

@@ -11,6 +11,8 @@ rule estimate_propensity:
         "results/logs/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.log",
     benchmark:
         "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
+    wildcard_constraints:
+        estimator=names(study.estimators(config, joint=False)),
     threads: 1
     resources:
         mem_mb=2000,
@@ -19,6 +21,21 @@ rule estimate_propensity:
         seeds=SEEDS,
     script:
         "../scripts/estimate_propensity.py"
+
+
+use rule estimate_propensity as estimate_jointly with:
+    output:
+        table=per_seed(f"{THETA}.csv"),
+        report=per_seed(f"{THETA}.json"),
+        model=per_seed(f"{THETA}.txt"),
+    wildcard_constraints:
+        estimator=names(study.estimators(config, joint=True)),
+    resources:
+        mem_mb=8000,  # lightgbm_position holds a row for each document of each distinct session
+    params:
+        estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        training={key: config["training"][key] for key in study.SIZE},
+        seeds=SEEDS,
 
 
 rule propensity:

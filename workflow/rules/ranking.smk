@@ -5,8 +5,9 @@ rule train_ranker:
         truth=lambda wildcards: history(wildcards, wildcards.method, ["truth.csv"]),
         log=lambda wildcards: history(wildcards, wildcards.method, LOG_FILES),
         theta=theta_files,
+        joint_model=joint_model,
         validation_theta=validation_theta,
-        code=code("stages.ranking"),
+        code=weights_code,
     output:
         model=per_seed(f"{RANKER}/ranker.txt"),
         report=per_seed(f"{RANKER}/ranker.json"),
@@ -21,11 +22,12 @@ rule train_ranker:
     params:
         method=lambda wildcards: {
             "target": "clicks",
+            "weights": "ipw",
             "lists": "all",
             **{
                 key: value
                 for key, value in config["methods"][wildcards.method].items()
-                if key in ("target", "lists")
+                if key in ("target", "weights", "lists")
             },
         },
         objective=lambda wildcards: config["rankers"][

@@ -14,4 +14,6 @@ with job(snakemake):
             name=snakemake.wildcards.estimator,
             estimator=snakemake.params.estimator,
             seed=seed,
+            training=snakemake.params.get("training"),
+            model=next(iter(part(snakemake.output.get("model", []))), None),
         )

@@ -21,5 +21,6 @@ with job(snakemake):
             cutoff=params.cutoff,
             seed=seed,
             theta=next(iter(part(snakemake.input.theta)), None),
+            joint_model=next(iter(part(snakemake.input.joint_model)), None),
             validation_theta=next(iter(part(snakemake.input.validation_theta)), None),
         )

@@ -23,6 +23,11 @@ ESTIMATORS = {
     "upe": "ultrbench.propensity.upe:estimate",
     "upe_scaled": "ultrbench.propensity.upe:estimate_scaled",
     "crossfit": "ultrbench.propensity.crossfit:estimate",
+    "paird": "ultrbench.propensity.paird:estimate",
+    "vectorization": "ultrbench.propensity.vectorization:estimate",
+    "lightgbm_position": "ultrbench.propensity.lightgbm_position:estimate",
+    "trust": "ultrbench.propensity.trust:estimate",
+    "last_clicks": "ultrbench.propensity.last_clicks:estimate",
 }
 
 
@@ -33,14 +38,15 @@ class Estimate:
     Attributes
     ----------
     relative : numpy.ndarray
-        float64 ``[positions]``, theta_k / theta_1; all an IPW ranker needs.
+        float64 ``[positions]``, theta_k / theta_1; all an IPW ranker needs. NaN where examination
+        is no function of position, or not one number.
     theta : numpy.ndarray
         float64 ``[positions]``, the absolute probability of examination where the estimator
         identifies it, else NaN.
     standard_error : numpy.ndarray
         float64 ``[positions]``, of log(relative), where the estimator has one, else NaN.
     trace : list of list of float
-        `relative` after each iteration; empty for a closed form.
+        `relative`, or what stands for it, after each iteration; empty for a closed form.
     converged : bool
         False when the iteration ended without settling: a result, not an error.
     identified : bool
@@ -48,6 +54,11 @@ class Estimate:
         assumption that `notes` states.
     notes : tuple of str
         What a reader must know to use the estimate, in sentences.
+    columns : dict of numpy.ndarray
+        Further parameters by position, float64 ``[positions]``: what weights other than plain IPW
+        need, or what the estimator has beside theta.
+    model : str or None
+        The ranker of a joint estimator, as LightGBM text.
     """
 
     relative: np.ndarray
@@ -57,6 +68,8 @@ class Estimate:
     converged: bool = True
     identified: bool = True
     notes: tuple[str, ...] = ()
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    model: str | None = None
 
 
 def up_to_scale(
@@ -71,7 +84,7 @@ def up_to_scale(
     standard_error : numpy.ndarray, optional
         float64 ``[positions]``, of log(relative).
     **outcome
-        `trace` and `converged` of `Estimate`.
+        Other attributes of `Estimate`.
 
     Returns
     -------
@@ -91,9 +104,11 @@ def up_to_scale(
 def find_estimator(kind: str) -> Callable[..., Estimate]:
     """Return the function of an estimator, importing its module.
 
-    Every estimator is called as ``estimate(log, features=..., truth=..., seed=..., **parameters)``
-    with a `ultrbench.simulation.log.ClickLog`, the features of the training split, the simulator's
-    theta (None for a log of one's own) and the replicate seed.
+    Every estimator is called as ``estimate(log, features=..., truth=..., columns=...,
+    seed=..., **parameters)`` with a `ultrbench.simulation.log.ClickLog`, the features of the
+    training split, the simulator's theta (None for a log of one's own) and its other parameters by
+    position, and the replicate seed. Joint estimators take the size of the ranker besides:
+    ``trees``, ``leaves``, ``learning_rate`` and ``min_data_in_leaf``.
 
     Parameters
     ----------
@@ -122,7 +137,8 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
     estimate : Estimate
         What to write.
     table : path-like
-        ``.csv`` with the columns position, theta, relative, standard_error; empty for NaN.
+        ``.csv`` with the columns position, theta, relative, standard_error and those of
+        the estimate; empty for NaN.
     report : path-like
         ``.json`` with `about`, converged and trace.
     **about
@@ -144,6 +160,7 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
             "theta": estimate.theta,
             "relative": estimate.relative,
             "standard_error": estimate.standard_error,
+            **estimate.columns,
         }
     )
     with replacing(table) as half:
@@ -155,6 +172,47 @@ def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **
         "trace": estimate.trace,
     }
     write_json(report, about | outcome)
+
+
+def read_by_position(table: str | Path, column: str) -> np.ndarray:
+    """Read a column of ``theta.csv``.
+
+    Parameters
+    ----------
+    table : path-like
+        File of `write_estimate`.
+    column : str
+        Name of the column.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``, to the last digit; NaN where it is empty.
+
+    Raises
+    ------
+    UserError
+        When the estimator gave no such column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table, report = (Path(tempfile.mkdtemp()) / name for name in ("theta.csv", "theta.json"))
+    >>> estimate = up_to_scale(np.array([1.0, 0.5]), columns={"beta": np.array([0.2, 0.0])})
+    >>> write_estimate(estimate, table, report)
+    >>> read_by_position(table, "beta").tolist()
+    [0.2, 0.0]
+    """
+    import pandas as pd
+
+    # As text first: Python parses every digit, pandas may be off by the last one.
+    frame = pd.read_csv(table, dtype=str)
+    if column not in frame:
+        raise UserError(
+            f"{table}: no column `{column}`, which the method's `weights` need; its estimator does"
+            " not know it on this log: take another estimator or other weights"
+        )
+    return frame[column].to_numpy(dtype=np.float64)
 
 
 def read_propensity(table: str | Path) -> np.ndarray:
@@ -176,10 +234,7 @@ def read_propensity(table: str | Path) -> np.ndarray:
         When a propensity has no usable inverse by which clicks could be weighted: 0, below, not a
         number, or beyond 1e-100 and 1e100, where sums of weights would overflow.
     """
-    import pandas as pd
-
-    # As text first: Python parses every digit, pandas may be off by the last one.
-    relative = pd.read_csv(table, dtype=str)["relative"].to_numpy(dtype=np.float64)
+    relative = read_by_position(table, "relative")
     wrong = np.flatnonzero(~((relative > 1e-100) & (relative < 1e100)))
     if len(wrong):
         raise UserError(

@@ -1,7 +1,8 @@
 """Iteration to a fixed point of theta, accelerated, for estimators that alternate."""
 
 import contextlib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate, up_to_scale
 
 MEMORY = 2
+WINDOW = 10
 LOG_LIMIT = np.log(1e100)
 
 
@@ -57,6 +59,7 @@ def iterate(
     >>> iterate(halfway, 2, tolerance=1e-6, max_iterations=50).relative.round(4).tolist()
     [1.0, 0.25]
     """
+    from scipy.linalg import LinAlgWarning
     from scipy.optimize import NoConvergence, anderson
 
     trace: list[list[float]] = []
@@ -85,7 +88,9 @@ def iterate(
         residual(np.empty(0))
     else:
         # It neither looks at the last residual nor returns it: `moves` says whether it settled.
-        with contextlib.suppress(NoConvergence, _DivergedError):
+        with contextlib.suppress(NoConvergence, _DivergedError), warnings.catch_warnings():
+            # A degenerate step is no news: `moves` says whether theta settled.
+            warnings.simplefilter("ignore", LinAlgWarning)
             anderson(
                 residual,
                 np.zeros(positions - 1),
@@ -96,3 +101,22 @@ def iterate(
                 M=MEMORY,
             )
     return up_to_scale(np.array(trace[-1]), trace=trace, converged=bool(moves[-1] <= tolerance))
+
+
+def at_rest(trace: Sequence[Sequence[float]], tolerance: float) -> bool:
+    """Tell whether figures that change a little with every tree have come to rest.
+
+    Parameters
+    ----------
+    trace : sequence of sequence of float
+        The figures after each tree.
+    tolerance : float
+        At rest when none has varied by more in the last 10 trees.
+
+    Examples
+    --------
+    >>> at_rest([[0.0]] + [[1.0]] * 10, 0.1), at_rest([[0.0]] + [[1.0]] * 11, 0.1)
+    (False, True)
+    """
+    recent = np.array(trace[-WINDOW - 1 :])
+    return len(recent) > WINDOW and bool(np.ptp(recent, axis=0).max() <= tolerance)

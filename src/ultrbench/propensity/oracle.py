@@ -1,5 +1,6 @@
 """The simulator's own propensities: a skyline, not available outside a simulation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,14 @@ from ultrbench.propensity.estimate import Estimate
 from ultrbench.simulation.log import ClickLog
 
 
-def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
-    """Return the true probability of examination by position.
+def estimate(
+    log: ClickLog,
+    *,
+    truth: np.ndarray | None,
+    columns: Mapping[str, np.ndarray] | None = None,
+    **_: Any,
+) -> Estimate:
+    """Return the true probability of examination by position, and what else the simulator knows.
 
     Parameters
     ----------
@@ -18,6 +25,8 @@ def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
         Displayed lists.
     truth : numpy.ndarray or None
         float64, the simulator's theta, at least as long as the lists; None where it is not known.
+    columns : mapping of numpy.ndarray, optional
+        Other parameters of the simulator by position, at least as long; they are passed on.
 
     Returns
     -------
@@ -45,4 +54,5 @@ def estimate(log: ClickLog, *, truth: np.ndarray | None, **_: Any) -> Estimate:
             " true propensities; leave the oracle's methods out of the setting"
         )
     theta = truth[: log.positions]
-    return Estimate(theta / theta[0], theta, np.zeros(len(theta)))
+    known = {name: values[: log.positions] for name, values in (columns or {}).items()}
+    return Estimate(theta / theta[0], theta, np.zeros(len(theta)), columns=known)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
-from ultrbench.ranking.objectives import OBJECTIVES, normalise_weights
+from ultrbench.ranking.model import BASE_PARAMETERS, count_trees, refuse_blank
+from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
 from ultrbench.ranking.targets import TrainingLists
 from ultrbench.simulation.display import order_by_score
 
@@ -185,6 +185,103 @@ def best_tree(values: Sequence[float]) -> int:
     return int(np.argmax(values)) + 1
 
 
+class _Watch:
+    """Validation values of a growing ensemble, and whether it has grown long enough."""
+
+    def __init__(
+        self, validation: Mapping[str, ValidationLists], patience: int, cutoff: int
+    ) -> None:
+        documents = [v.documents[v.documents >= 0] for v in validation.values()]
+        self.rows = np.unique(np.concatenate(documents))
+        self.curve: dict[str, list[float]] = {name: [] for name in validation}
+        self._cells = {n: np.searchsorted(self.rows, v.documents) for n, v in validation.items()}
+        self._validation, self._patience, self._cutoff = validation, patience, cutoff
+
+    def add(self, scores: np.ndarray) -> None:
+        """Take in the scores of `rows` after one more tree."""
+        for name, values in self.curve.items():
+            lists = self._validation[name]
+            values.append(validation_value(scores[self._cells[name]], lists, self._cutoff))
+
+    @property
+    def over(self) -> bool:
+        return all(len(v) - best_tree(v) >= self._patience for v in self.curve.values())
+
+    def fit(self, model: str) -> Fit:
+        return Fit(model, self.curve, {name: best_tree(v) for name, v in self.curve.items()})
+
+
+def boost(
+    features: np.ndarray,
+    objective: Objective,
+    *,
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_data_in_leaf: int,
+    seed: int,
+    watch: _Watch | None = None,
+    validation_features: np.ndarray | None = None,
+) -> str:
+    """Boost an objective and return the model text.
+
+    Parameters
+    ----------
+    features : numpy.ndarray
+        float32 ``[documents, features]``, the rows that the objective scores.
+    objective : callable
+        ``(scores, dataset) -> (gradient, hessian)``, called once a tree.
+    trees, leaves, learning_rate, min_data_in_leaf
+        Size of the ensemble.
+    seed : int
+        Replicate seed.
+    watch, validation_features
+        Set by `train`.
+
+    Examples
+    --------
+    >>> towards = lambda scores, _: (scores - np.array([1.0, 3.0]), np.ones(2))
+    >>> x = np.array([[0.0], [1.0]], dtype=np.float32)
+    >>> model = boost(
+    ...     x, towards, trees=1, leaves=2, learning_rate=1.0, min_data_in_leaf=1, seed=0
+    ... )
+    >>> from ultrbench.ranking.model import predict
+    >>> predict(model, x).round(6).tolist()
+    [1.0, 3.0]
+    """
+    import lightgbm as lgb
+
+    binning = BASE_PARAMETERS | {"min_data_in_leaf": min_data_in_leaf, "seed": seed}
+    parameters = binning | {
+        "objective": objective,
+        "metric": "None",
+        "num_leaves": leaves,
+        "learning_rate": learning_rate,
+    }
+    refuse_blank(features)
+    data = lgb.Dataset(features, params=binning)
+    if watch is None:
+        return lgb.train(parameters, data, num_boost_round=trees).model_to_string()
+
+    def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
+        watch.add(scores)
+        return [(name, values[-1], True) for name, values in watch.curve.items()]
+
+    def stop(env: lgb.callback.CallbackEnv) -> None:
+        if watch.over:
+            raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
+
+    booster = lgb.train(
+        parameters,
+        data,
+        num_boost_round=trees,
+        valid_sets=[lgb.Dataset(validation_features[watch.rows], reference=data)],
+        feval=measure,
+        callbacks=[stop],
+    )
+    return booster.model_to_string(num_iteration=-1)
+
+
 def train(
     features: np.ndarray,
     lists: TrainingLists,
@@ -242,43 +339,54 @@ def train(
     >>> fit.trees, len(fit.curve["clicks"])
     ({'clicks': 1}, 3)
     """
+    weights = normalise_weights(lists.weights, lists.query_ptr)
+    watch = _Watch(validation, patience, cutoff) if validation else None
+    model = boost(
+        features[lists.rows],
+        OBJECTIVES[objective](weights, lists.query_ptr),
+        trees=trees,
+        leaves=leaves,
+        learning_rate=learning_rate,
+        min_data_in_leaf=min_data_in_leaf,
+        seed=seed,
+        watch=watch,
+        validation_features=validation_features,
+    )
+    return watch.fit(model) if watch else Fit(model, {}, {"fixed": count_trees(model)})
+
+
+def choose_trees(
+    model: str,
+    *,
+    validation: Mapping[str, ValidationLists],
+    validation_features: np.ndarray,
+    patience: int,
+    cutoff: int,
+) -> Fit:
+    """Choose the number of trees of a finished ensemble as `train` would have.
+
+    Parameters
+    ----------
+    model : str
+        LightGBM's text form.
+    validation, validation_features, patience, cutoff
+        As in `train`; trees beyond the end of patience are not looked at.
+
+    Returns
+    -------
+    Fit
+        With the model as it came.
+    """
     import lightgbm as lgb
 
-    weights = normalise_weights(lists.weights, lists.query_ptr)
-    binning = BASE_PARAMETERS | {"min_data_in_leaf": min_data_in_leaf, "seed": seed}
-    parameters = binning | {
-        "objective": OBJECTIVES[objective](weights, lists.query_ptr),
-        "metric": "None",
-        "num_leaves": leaves,
-        "learning_rate": learning_rate,
-    }
-    matrix = features[lists.rows]
-    refuse_blank(matrix)
-    data = lgb.Dataset(matrix, params=binning)
     if not validation:
-        booster = lgb.train(parameters, data, num_boost_round=trees)
-        return Fit(booster.model_to_string(), {}, {"fixed": booster.current_iteration()})
-
-    rows = np.unique(np.concatenate([v.documents[v.documents >= 0] for v in validation.values()]))
-    cells = {name: np.searchsorted(rows, v.documents) for name, v in validation.items()}
-    curve: dict[str, list[float]] = {name: [] for name in validation}
-
-    def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
-        for name, values in curve.items():
-            values.append(validation_value(scores[cells[name]], validation[name], cutoff))
-        return [(name, values[-1], True) for name, values in curve.items()]
-
-    def stop(env: lgb.callback.CallbackEnv) -> None:
-        if all(len(values) - best_tree(values) >= patience for values in curve.values()):
-            raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
-
-    booster = lgb.train(
-        parameters,
-        data,
-        num_boost_round=trees,
-        valid_sets=[lgb.Dataset(validation_features[rows], reference=data)],
-        feval=measure,
-        callbacks=[stop],
-    )
-    text = booster.model_to_string(num_iteration=-1)
-    return Fit(text, curve, {name: best_tree(values) for name, values in curve.items()})
+        return Fit(model, {}, {"fixed": count_trees(model)})
+    watch = _Watch(validation, patience, cutoff)
+    booster = lgb.Booster(model_str=model)
+    features, scores = validation_features[watch.rows], np.zeros(len(watch.rows))
+    for tree in range(booster.num_trees()):
+        scores += booster.predict(features, start_iteration=tree, num_iteration=1, num_threads=1)
+        watch.add(scores)
+        if watch.over:
+            break
+    return watch.fit(model)

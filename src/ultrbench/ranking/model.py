@@ -69,3 +69,14 @@ def predict(model: str, features: np.ndarray, trees: int | None = None) -> np.nd
 
     booster = lgb.Booster(model_str=model)
     return booster.predict(features, num_iteration=trees or -1, num_threads=1)
+
+
+def count_trees(model: str) -> int:
+    """Return the number of trees of a model text.
+
+    Examples
+    --------
+    >>> count_trees("tree\\n\\nTree=0\\nnum_leaves=1\\n\\nTree=1\\nnum_leaves=1\\n")
+    2
+    """
+    return model.count("\nTree=")

@@ -3,6 +3,12 @@
 Propensities never enter as LightGBM's ``weight``: it multiplies gradients after the pairs of a
 query are summed, and zeros on documents without clicks would destroy the pairs. Here the target
 weight w_i of a document, the sum of its clicks over theta at their positions, is part of the loss.
+
+A correction that subtracts an expected number of clicks (`ultrbench.ranking.affine`) can make w_i
+negative. The gradients then are those of the loss as it stands, linear in w and so unbiased;
+clipping at 0 would not be. But the loss has no minimum where negative weights prevail, so the
+hessian takes |w_i| without the factor that vanishes: such a document moves by no more than the
+learning rate a tree.
 """
 
 from collections.abc import Callable
@@ -73,11 +79,12 @@ def softmax_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
 
     With W = sum_i w_i and p = softmax(f), the gradient is W p - w and the diagonal of the hessian
     W p (1 - p). Ai et al. (SIGIR 2018), equation 4, with the sum over sessions taken first.
+    With negative weights, sum_i |w_i| p (1 - p) + max(-w_i, 0).
 
     Parameters
     ----------
     weights : numpy.ndarray
-        float64 ``[documents]``, target weights, rows in canonical order.
+        float64 ``[documents]``, target weights, rows in canonical order; they may be negative.
     query_ptr : numpy.ndarray
         int64 ``[queries + 1]``; every query has at least one document.
 
@@ -92,14 +99,41 @@ def softmax_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
     >>> objective(np.zeros(2), None)[0].tolist()
     [-0.5, 0.5]
     """
-    totals = np.repeat(np.add.reduceat(weights, query_ptr[:-1]), np.diff(query_ptr))
+    lengths, starts = np.diff(query_ptr), query_ptr[:-1]
+    totals = np.repeat(np.add.reduceat(weights, starts), lengths)
+    sizes = np.repeat(np.add.reduceat(np.abs(weights), starts), lengths)
+    negative = np.maximum(-weights, 0.0)
 
     def objective(scores: np.ndarray, _: object) -> tuple[np.ndarray, np.ndarray]:
         p = list_softmax(scores, query_ptr)
-        expected = totals * p
-        return expected - weights, np.maximum(expected * (1 - p), HESSIAN_FLOOR)
+        hessian = sizes * p * (1 - p) + negative
+        return totals * p - weights, np.maximum(hessian, HESSIAN_FLOOR)
 
     return objective
+
+
+def discount_gaps(ranks: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Return |1/log2(1 + rank_i) - 1/log2(1 + rank_j)| for the pairs of each list (Burges 2010).
+
+    Parameters
+    ----------
+    ranks : numpy.ndarray
+        int64 ``[lists, width]``, from 0.
+    real : numpy.ndarray
+        bool ``[lists, width]``; a pair with padding has gap 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[lists, width, width]``.
+
+    Examples
+    --------
+    >>> discount_gaps(np.array([[0, 2]]), np.array([[True, True]])).tolist()
+    [[[0.0, 0.5], [0.5, 0.0]]]
+    """
+    d = 1 / np.log2(2 + ranks)
+    return np.abs(d[:, :, None] - d[:, None, :]) * (real[:, :, None] & real[:, None, :])
 
 
 def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
@@ -107,8 +141,7 @@ def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
 
     Every weighted document i is compared with **all** other documents j of its list (Joachims et
     al., WSDM 2017); comparing only with unclicked documents is biased even with the true theta.
-    |delta_ij| = |1/log2(1 + rank_i) - 1/log2(1 + rank_j)| by the current scores, with ties in row
-    order (Burges 2010).
+    |delta_ij| is the gap of `discount_gaps` by the current scores, with ties in row order.
 
     Parameters
     ----------
@@ -132,19 +165,15 @@ def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
     targets = np.zeros(inside.shape)
     targets[inside] = weights
     block = max(1, PAIR_BLOCK // width**2)
-    discount = 1 / np.log2(2 + np.arange(width))
 
     def lists(scores: np.ndarray, part: slice) -> tuple[np.ndarray, np.ndarray]:
         w, real = targets[part], inside[part]
         ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
-        d = np.where(real, discount[ranks], 0.0)
-        delta = np.abs(d[:, :, None] - d[:, None, :])
-        delta *= real[:, :, None] & real[:, None, :]
         # P(j above i) by the current scores; padding has delta 0, so its scores do not matter.
         finite = np.where(real, scores, 0.0)
         p = 1 / (1 + np.exp(np.clip(finite[:, :, None] - finite[:, None, :], -50, 50)))
-        pull = w[:, :, None] * delta * p
-        curve = pull * (1 - p)
+        pull = w[:, :, None] * discount_gaps(ranks, real) * p
+        curve = np.where(pull < 0, -pull, pull * (1 - p))
         gradient = pull.sum(axis=1) - pull.sum(axis=2)
         return gradient, curve.sum(axis=1) + curve.sum(axis=2)
 

@@ -39,6 +39,9 @@ class Behaviour:
     by_position : bool
         Whether examination is a function of position alone. Otherwise there is no true theta that
         an estimate could be compared with.
+    parameters : dict of numpy.ndarray
+        What else the truth says by position, float64 ``[positions]``: `alpha` and `beta` where
+        P(click) = alpha_k gamma + beta_k, and `continuation`.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Behaviour:
     examination: np.ndarray = field(default_factory=lambda: np.ones((1, 1, 1)))
     continuation: np.ndarray = field(default_factory=lambda: np.ones((1, 1)))
     by_position: bool = False
+    parameters: dict[str, np.ndarray] = field(default_factory=dict)
 
     def broadcast(self) -> tuple[np.ndarray, np.ndarray]:
         """Return views of `examination` and `continuation` at full shape."""

@@ -15,6 +15,7 @@ from ultrbench.simulation.log import (
     MAX_POSITIONS,
     ClickLog,
 )
+from ultrbench.simulation.truth import PARAMETERS
 
 OPTIONAL = {"round": 0, "randomized": False, "context": 0, "policy_score": np.nan}
 MAX_COUNT = 2**53
@@ -256,8 +257,11 @@ def read_external_truth(path: Path) -> np.ndarray:
         return np.empty(0)
     try:
         # As text first: Python parses every digit, pandas may be off by the last one.
-        frame = pd.read_csv(path, index_col=False, dtype=str, usecols=["position", "theta"])
+        frame = pd.read_csv(path, index_col=False, dtype=str)
         position, theta = (frame[name].to_numpy(dtype=np.float64) for name in ("position", "theta"))
+        further = {
+            name: frame[name].to_numpy(dtype=np.float64) for name in PARAMETERS if name in frame
+        }
     except Exception as error:
         raise UserError(f"{path}: wanted is a table position,theta ({error})") from None
     if (position != np.arange(1, len(position) + 1)).any():
@@ -268,4 +272,8 @@ def read_external_truth(path: Path) -> np.ndarray:
         raise UserError(
             f"{path}: theta at position {row + 1} is {theta[row]}; a probability above 0 is wanted"
         )
+    for name, values in further.items():
+        if not np.isfinite(values).all():
+            row = _first(~np.isfinite(values))
+            raise UserError(f"{path}: {name} at position {row + 1} is {values[row]}")
     return theta

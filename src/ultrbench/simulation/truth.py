@@ -8,8 +8,14 @@ import numpy as np
 
 from ultrbench.files import write_text
 
+# What weights other than plain IPW need: alpha and beta of P(click) = alpha_k gamma + beta_k, and
+# the chance to go on after a click.
+PARAMETERS = ("alpha", "beta", "continuation")
 
-def write_truth(path: str | Path, theta: np.ndarray, *, by_position: bool = True) -> None:
+
+def write_truth(
+    path: str | Path, theta: np.ndarray, *, by_position: bool = True, **parameters: np.ndarray
+) -> None:
     """Write ``truth.csv``: a row ``position,theta,by_position`` for each position.
 
     Parameters
@@ -21,18 +27,22 @@ def write_truth(path: str | Path, theta: np.ndarray, *, by_position: bool = True
     by_position : bool
         Whether examination is a function of position alone. False: theta is its mean over the
         logged lists, and no estimate is to be called wrong for differing from it.
+    **parameters : numpy.ndarray
+        Further columns, of `PARAMETERS`: float64 ``[positions]``.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
     >>> write_truth(path, np.array([0.68, 0.61]))
-    >>> path.read_text().split()
-    ['position,theta,by_position', '1,0.68,true', '2,0.61,true']
+    >>> read_truth([path]).tolist()
+    [0.68, 0.61]
     """
-    flag = str(by_position).lower()
-    rows = [f"{k},{value!r},{flag}" for k, value in enumerate(theta.tolist(), start=1)]
-    write_text(path, "\n".join(["position,theta,by_position", *rows]) + "\n")
+    names = ["position", "theta", "by_position", *parameters]
+    flags = [str(by_position).lower()] * len(theta)
+    columns = [map(repr, values.tolist()) for values in parameters.values()]
+    rows = zip(range(1, len(theta) + 1), map(repr, theta.tolist()), flags, *columns, strict=True)
+    write_text(path, "\n".join([",".join(names), *(",".join(map(str, row)) for row in rows), ""]))
 
 
 def _rows(path: str | Path) -> list[dict[str, str]]:
@@ -56,14 +66,44 @@ def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
     Examples
     --------
     >>> import tempfile
-    >>> paths = [Path(tempfile.mkdtemp()) / "truth.csv" for _ in range(2)]
-    >>> write_truth(paths[0], np.array([0.8, 0.4])), write_truth(paths[1], np.array([0.6, 0.2]))
-    (None, None)
-    >>> read_truth(paths).round(9).tolist()
-    [0.7, 0.3]
+    >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> write_truth(path, np.empty(0))
+    >>> read_truth([path]) is None
+    True
     """
     rounds = [[float(row["theta"]) for row in _rows(path)] for path in paths]
     return np.mean(rounds, axis=0) if all(rounds) else None
+
+
+def read_truth_columns(paths: Sequence[str | Path]) -> dict[str, np.ndarray]:
+    """Return the other parameters of the click model by position, mean of some logging rounds.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Files of `write_truth`, one a round.
+
+    Returns
+    -------
+    dict of numpy.ndarray
+        float64 ``[positions]`` by name, those of `PARAMETERS` that every round has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> write_truth(path, np.array([0.8, 0.4]), beta=np.array([0.1, 0.0]))
+    >>> read_truth_columns([path])["beta"].tolist()
+    [0.1, 0.0]
+    """
+    rounds = [_rows(path) for path in paths]
+    if not all(rounds):
+        return {}
+    return {
+        name: np.mean([[float(row[name]) for row in rows] for rows in rounds], axis=0)
+        for name in PARAMETERS
+        if all(name in rows[0] for rows in rounds)
+    }
 
 
 def is_by_position(paths: Sequence[str | Path]) -> bool:

@@ -17,7 +17,7 @@ from ultrbench.simulation.behaviour import Behaviour, find_click_model, mean_exa
 from ultrbench.simulation.display import order_by_score, plackett_luce, shuffle
 from ultrbench.simulation.external import read_external_log, read_external_truth
 from ultrbench.simulation.log import ClickLog, concatenate, log_files, write_log
-from ultrbench.simulation.truth import is_by_position, write_truth
+from ultrbench.simulation.truth import is_by_position, read_truth_columns, write_truth
 
 LOGGED_SPLITS = ("train", "vali")
 
@@ -88,7 +88,7 @@ def _simulate_split(
     name: str,
     round_: int,
     seed: int,
-) -> tuple[ClickLog, np.ndarray, bool]:
+) -> tuple[ClickLog, np.ndarray, Behaviour]:
     queries, documents, scores = candidates
     attraction = clicks.attraction(split.grades, ymax, eps=setting["eps"])
     contexts = len(setting["click_model"].get("etas", [setting["eta"]]))
@@ -124,7 +124,7 @@ def _simulate_split(
         counts.append(count)
     simulated = concatenate(logs)
     theta = _truth(users, simulated, np.concatenate(counts))
-    return simulated, theta, users[0].by_position
+    return simulated, theta, users[0]
 
 
 def simulate_clicks(
@@ -173,7 +173,7 @@ def simulate_clicks(
             real = documents >= 0
             scores = np.full(documents.shape, np.nan)
             scores[real] = predict(model.read_text(), split.features[documents[real]], trees)
-        simulated, theta, by_position = _simulate_split(
+        simulated, theta, users = _simulate_split(
             split,
             (queries, documents, scores),
             setting,
@@ -186,7 +186,7 @@ def simulate_clicks(
         )
         write_log(simulated, *log_files(out, name))
         if name == "train":
-            write_truth(out / "truth.csv", theta, by_position=by_position)
+            write_truth(out / "truth.csv", theta, by_position=users.by_position, **users.parameters)
 
 
 def import_clicks(dataset: Path, source: Path, out: Path) -> None:
@@ -221,5 +221,10 @@ def import_clicks(dataset: Path, source: Path, out: Path) -> None:
         )
     for name, log in logs.items():
         write_log(log, *log_files(out, name))
-    by_position = not len(truth) or is_by_position([source / "truth.csv"])
-    write_truth(out / "truth.csv", truth, by_position=by_position)
+    paths = [source / "truth.csv"] if len(truth) else []
+    write_truth(
+        out / "truth.csv",
+        truth,
+        by_position=is_by_position(paths),
+        **(read_truth_columns(paths) if paths else {}),
+    )

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ultrbench.datasets.split import read_split
+from ultrbench.files import write_text
 from ultrbench.propensity.estimate import find_estimator, write_estimate
 from ultrbench.simulation.log import read_rounds
-from ultrbench.simulation.truth import read_truth
+from ultrbench.simulation.truth import read_truth, read_truth_columns
 
 
 def estimate_propensity(
@@ -19,8 +20,10 @@ def estimate_propensity(
     name: str,
     estimator: dict[str, Any],
     seed: int,
+    training: dict[str, Any] | None = None,
+    model: Path | None = None,
 ) -> None:
-    """Estimate propensities by position.
+    """Estimate propensities by position, of a joint kind with a ranker.
 
     Parameters
     ----------
@@ -36,13 +39,22 @@ def estimate_propensity(
         ``kind`` and the parameters of the kind.
     seed : int
         Replicate seed.
+    training : dict, optional
+        Size of the ensemble, from the config, for a joint kind.
+    model : pathlib.Path, optional
+        Where the ranker of a joint kind is written, as LightGBM text with all trees.
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
+    truth = [folder / "truth.csv" for folder in logs]
     estimate = find_estimator(estimator["kind"])(
         read_rounds(logs, "train"),
         features=read_split(dataset, "train").features,
-        truth=read_truth([folder / "truth.csv" for folder in logs]),
+        truth=read_truth(truth),
+        columns=read_truth_columns(truth),
         seed=seed,
         **parameters,
+        **(training or {}),
     )
+    if model:
+        write_text(model, estimate.model)
     write_estimate(estimate, table, report, estimator=name, **estimator)

@@ -12,22 +12,25 @@ from ultrbench.files import read_arrays, read_json, write_arrays, write_json, wr
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.ranking import boosting, targets
 from ultrbench.ranking.model import predict
+from ultrbench.ranking.weights import weighted_clicks
 from ultrbench.simulation.clicks import attraction
 from ultrbench.simulation.log import ClickLog, read_rounds
 from ultrbench.simulation.truth import read_truth
+from ultrbench.study import SIZE
 
 
 def _training_target(
     method: dict[str, Any], log: ClickLog, split: Split, ymax: int, eps: float,
-    propensity: np.ndarray | None,
+    theta: Path | None, truth: np.ndarray | None,
 ) -> targets.TrainingLists:  # fmt: skip
     if method["target"] == "clicks":
         shown = log.select(log.randomized) if method["lists"] == "randomized" else log
-        return targets.ipw_weights(shown, propensity)
+        return weighted_clicks(method["weights"], shown, theta)
     if method["target"] == "grades":
         return targets.grade_gains(log, split.grades)
-    gamma = attraction(split.grades, ymax, eps=eps)
-    return targets.expected_clicks(log, gamma, propensity)
+    examined = method["target"] == "examined_relevance"
+    propensity = _required_truth(truth, "target examined_relevance") if examined else None
+    return targets.expected_clicks(log, attraction(split.grades, ymax, eps=eps), propensity)
 
 
 def train_ranker(
@@ -45,9 +48,10 @@ def train_ranker(
     cutoff: int,
     seed: int,
     theta: Path | None = None,
+    joint_model: Path | None = None,
     validation_theta: Path | None = None,
 ) -> None:
-    """Train the ranker of a method on the logs of some rounds.
+    """Train the ranker of a method on the logs of some rounds, or take that of its estimator.
 
     Parameters
     ----------
@@ -59,9 +63,10 @@ def train_ranker(
         To write: the ensemble as LightGBM text; ``.json`` with the validation curve and the trees
         to use by validation; ``.npz`` with the scores of all test documents by validation.
     method : dict
-        ``target`` (``clicks``, ``grades``, ``relevance``, ``examined_relevance``) and ``lists``.
-    objective : {"softmax", "pairwise"}
-        The ranker's loss.
+        ``target`` (``clicks``, ``grades``, ``relevance``, ``examined_relevance``), ``weights`` and
+        ``lists``.
+    objective : {"softmax", "pairwise", "joint"}
+        The ranker's loss; ``joint`` fits nothing and chooses among the trees of `joint_model`.
     training : dict
         Size of the ensemble and validation, from the config.
     eps : float
@@ -72,23 +77,24 @@ def train_ranker(
         Replicate seed.
     theta : pathlib.Path, optional
         Propensities that weight the training clicks.
+    joint_model : pathlib.Path, optional
+        The ranker that a joint estimator wrote with its propensities.
     validation_theta : pathlib.Path, optional
         Propensities that weight the validation clicks, the same for all methods; the simulator's
         own truth otherwise.
     """
     train, vali = read_split(dataset, "train"), read_split(dataset, "vali")
     ymax = read_json(dataset / "dataset.json")["ymax"]
-    log = read_rounds(logs, "train")
     truth = read_truth([folder / "truth.csv" for folder in logs])
-    propensity = read_propensity(theta) if theta else None
-    if method["target"] == "examined_relevance":
-        propensity = _required_truth(truth, "target examined_relevance")
-    target = _training_target(method, log, train, ymax, eps, propensity)
-    if not target.weights.sum() > 0:
-        raise UserError(
-            f"{logs[0]}: nothing to learn from: the {len(target.rows)} displayed documents have"
-            f" no {'click' if method['target'] == 'clicks' else 'relevance'} in all"
-        )
+    target = None
+    if objective != "joint":
+        log = read_rounds(logs, "train")
+        target = _training_target(method, log, train, ymax, eps, theta, truth)
+        if not target.weights.sum() > 0:
+            raise UserError(
+                f"{logs[0]}: nothing to learn from: the {len(target.rows)} displayed documents have"
+                f" no {'click' if method['target'] == 'clicks' else 'relevance'} in all"
+            )
     validation = {}
     if "grades" in training["validation"]:
         documents = read_arrays(candidates)["vali_documents"]
@@ -106,17 +112,23 @@ def train_ranker(
                 " has none; leave `clicks` out of training.validation"
             )
         validation["clicks"] = boosting.weighted_lists(clicked)
-    fit = boosting.train(
-        train.features,
-        target,
-        objective=objective,
-        **{key: training[key] for key in ("trees", "leaves", "learning_rate", "min_data_in_leaf")},
-        seed=seed,
-        validation=validation,
-        validation_features=vali.features,
-        patience=training["patience"],
-        cutoff=cutoff,
-    )
+    stopping = {
+        "validation": validation,
+        "validation_features": vali.features,
+        "patience": training["patience"],
+        "cutoff": cutoff,
+    }
+    if target is None:
+        fit = boosting.choose_trees(joint_model.read_text(encoding="utf-8"), **stopping)
+    else:
+        fit = boosting.train(
+            train.features,
+            target,
+            objective=objective,
+            **{key: training[key] for key in SIZE},
+            seed=seed,
+            **stopping,
+        )
     write_text(model, fit.model)
     write_json(report, {"trees": fit.trees, "curve": fit.curve})
     test = read_split(dataset, "test")

@@ -28,7 +28,7 @@ def behaviour(attraction: np.ndarray, *, continuation: Sequence[float], **_: Any
     [[1.0, 0.8, 0.4]]
     """
     on = clicks.by_position(continuation, attraction.shape[1])
-    return Behaviour(attraction, continuation=on[None, :])
+    return Behaviour(attraction, continuation=on[None, :], parameters={"continuation": on})
 
 
 def cascade(attraction: np.ndarray, **_: Any) -> Behaviour:

@@ -28,4 +28,5 @@ def behaviour(
     [[0.8, 0.4]]
     """
     theta = clicks.examination(attraction.shape[1], eta=eta, values=examination)
-    return Behaviour(attraction, theta[None, :, None], by_position=True)
+    affine = {"alpha": theta, "beta": np.zeros(len(theta))}
+    return Behaviour(attraction, theta[None, :, None], by_position=True, parameters=affine)

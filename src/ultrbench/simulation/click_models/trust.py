@@ -42,4 +42,9 @@ def behaviour(
     positions = attraction.shape[1]
     plus, minus = (clicks.by_position(values, positions) for values in (eps_plus, eps_minus))
     users = pbm.behaviour(attraction, **keys)
-    return replace(users, attraction=plus * attraction + minus * (1 - attraction))
+    theta = users.parameters["alpha"]
+    return replace(
+        users,
+        attraction=plus * attraction + minus * (1 - attraction),
+        parameters={"alpha": theta * (plus - minus), "beta": theta * minus},
+    )
