@@ -11,7 +11,7 @@ rule fetch_dataset:
     params:
         dataset=lambda wildcards: FETCHED[wildcards.archive],
         entry=lambda wildcards: REGISTRY[FETCHED[wildcards.archive]],
-        downloads=config["downloads"],
+        downloads=lambda wildcards, output: str(Path(output[0]).parent),
     script:
         "../scripts/fetch_dataset.py"
 
