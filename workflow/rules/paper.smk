@@ -26,6 +26,8 @@ rule write_tables:
         control=lambda wildcards: next(iter(controls(wildcards.setting)), None),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         list_size=config["list_size"],
+    message:
+        "Write the tables of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:
         "../scripts/write_tables.py"
 
@@ -77,6 +79,8 @@ rule draw_figures:
         headline=study.headline_metric(config),
         order=[*config["methods"], *study.BASELINES],
         labels=LABELS,
+    message:
+        "Draw the figures of {wildcards.dataset}"
     script:
         "../scripts/draw_figures.py"
 
@@ -98,6 +102,8 @@ rule write_summary:
         comparisons=study_files("{dataset}/{policy}/{setting}"),
         headline=study.headline_metric(config),
         labels=LABELS,
+    message:
+        "Write the summary"
     script:
         "../scripts/write_summary.py"
 
