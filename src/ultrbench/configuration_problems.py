@@ -156,6 +156,10 @@ def contradictions(
         )
 
     evaluation = config.get("evaluation", {})
+    for name in evaluation.get("metrics", []):
+        sentence = _metric_problem(name)
+        if sentence:
+            yield refusal(("evaluation", "metrics"), sentence)
     largest = max(evaluation.get("cutoffs", [0]))
     if "truncated" in evaluation.get("candidates", []) and largest > config.get("list_size", 63):
         yield refusal(
@@ -163,6 +167,17 @@ def contradictions(
             f"at most list_size ({config['list_size']}) is wanted for the truncated candidates, "
             f"got {largest}.",
         )
+
+
+def _metric_problem(name: str) -> str | None:
+    from ultrbench.errors import UserError
+    from ultrbench.evaluation.metrics import parse_metric
+
+    try:
+        canonical = parse_metric(name).name
+    except UserError as error:
+        return str(error)
+    return None if canonical == name else f"write {canonical} for {name}, as the tables do."
 
 
 def allowed(schema: Mapping[str, Any]) -> str:

@@ -13,15 +13,12 @@ rule simulate_clicks:
         "results/benchmarks/clicks/{dataset}/{policy}/{setting}/{track}.{round}.tsv"
     wildcard_constraints:
         setting=names(SIMULATED),
+        track=names(["randomized", "replica", *config["methods"]]),
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        setting=lambda wildcards: {
-            key: value
-            for key, value in config["settings"][wildcards.setting].items()
-            if key not in ("rounds", "training_rounds", "methods")
-        },
+        setting=lambda wildcards: simulation(wildcards.setting),
         log_name=log_of_track,
         seeds=SEEDS,
     message:

@@ -44,6 +44,7 @@ LOG_FILES = [
     "vali.lists.parquet",
     "vali.clicks.parquet",
 ]
+HELD_OUT_FILES = ["test.lists.parquet", "test.clicks.parquet"]
 SPLIT_FILES = [
     f"{split}.{kind}"
     for split in ("train", "vali", "test")

@@ -27,7 +27,7 @@ rule evaluate_rankers:
     params:
         rankers=lambda wildcards: evaluated(wildcards.setting),
         kinds=config["evaluation"]["candidates"],
-        metrics=study.metric_names(config),
+        metrics=study.measured_metrics(config),
         headline=study.headline_metric(config),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         seeds=SEEDS,

@@ -54,6 +54,12 @@ def click_model_code(wildcards):
     return code("stages.clicks", source)
 
 
+def simulation(setting):
+    """What of a setting the simulation of its clicks depends on."""
+    apart = ("rounds", "training_rounds", "methods")
+    return {k: v for k, v in config["settings"][setting].items() if k not in apart}
+
+
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [

@@ -153,9 +153,12 @@ def propensity_figure(
 
 
 def rounds_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    metric: str = "nDCG@10",
 ) -> Figure:
-    """Draw nDCG@10 by round of the dynamic setting, one panel a policy.
+    """Draw a metric by round of the dynamic setting, one panel a policy.
 
     Parameters
     ----------
@@ -165,6 +168,8 @@ def rounds_figure(
         All methods of the study.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        What the values are.
 
     Returns
     -------
@@ -184,7 +189,7 @@ def rounds_figure(
     with _house():
         entries = [_entry(method, order, labels) for method in methods]
         figure, panels = _panels(
-            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel="nDCG@10"
+            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel=metric
         )
         apart = 0.5 / max(len(methods), 5)
         for axes, part in panels:
@@ -202,9 +207,12 @@ def rounds_figure(
 
 
 def spread_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    metric: str = "nDCG@10",
 ) -> Figure:
-    """Draw nDCG@10 by method with its spread over seeds, one panel a policy.
+    """Draw a metric by method with its spread over seeds, one panel a policy.
 
     Parameters
     ----------
@@ -214,6 +222,8 @@ def spread_figure(
         All methods of the study; they stand from top to bottom.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        What the values are.
 
     Returns
     -------
@@ -233,7 +243,7 @@ def spread_figure(
     methods = _present(frame, order)
     with _house():
         figure, panels = _panels(
-            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel="nDCG@10", ylabel=""
+            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel=metric, ylabel=""
         )
         means = frame.groupby(["policy", "method"])["value"].mean()
         above = means - means.groupby("policy").transform("median")

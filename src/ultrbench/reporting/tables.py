@@ -21,6 +21,7 @@ COLUMNS = (
     "p",
     "p_holm",
     "p_max_t",
+    "p_bh",
     "low",
     "high",
     "mde",

@@ -12,7 +12,7 @@ from ultrbench.datasets.split import Split, read_split
 from ultrbench.errors import UserError
 from ultrbench.evaluation.compare import compare_methods
 from ultrbench.evaluation.lists import pad, padding_mask
-from ultrbench.evaluation.metrics import compute_metrics
+from ultrbench.evaluation.metrics import compute_metrics, parse_metric
 from ultrbench.evaluation.ties import tie_sensitivity, tied_queries
 from ultrbench.files import read_arrays, read_json, replacing
 from ultrbench.seeding import stream
@@ -101,6 +101,7 @@ def evaluate_rankers(
     ymax = read_json(dataset / "dataset.json")["ymax"]
     last = {method: max(r for m, r, _ in scores if m == method) for method, _, _ in scores}
     seeds = list(candidates)
+    depth = parse_metric(headline).cutoff
     values: list[pd.DataFrame] = []
     means: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -133,7 +134,7 @@ def evaluate_rankers(
                 values.append(
                     pd.DataFrame(key | {"seed": seed, "query": test.query_ids[kept]} | measured)
                 )
-                tied = tied_queries(cells, ranked.mask, cutoff=int(headline.split("@")[1]))
+                tied = tied_queries(cells, ranked.mask, cutoff=depth)
                 moved = 0.0
                 if tied.any():
                     few = ranked.keep(tied)
