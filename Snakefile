@@ -17,6 +17,7 @@ include: "workflow/rules/clicks.smk"
 include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/metrics.smk"
 include: "workflow/rules/paper.smk"
 
 
@@ -28,6 +29,8 @@ localrules:
     propensity,
     ranking,
     evaluation,
+    metrics,
+    trec,
     paper,
 
 

@@ -118,6 +118,20 @@ def measured_metrics(config: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*metric_names(config), *config["evaluation"]["metrics"]]))
 
 
+def described_metrics(config: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the table `metrics`: those measured, nDCG and ERR at one cutoff only.
+
+    Examples
+    --------
+    >>> evaluation = {"cutoffs": [1, 10], "metrics": ["AP"]}
+    >>> described_metrics({"interface": "single_answer", "evaluation": evaluation})
+    ['RR@10', 'nDCG@10', 'ERR@10', 'AP']
+    """
+    once = [f"{metric}@{stopping_cutoff(config)}" for metric in METRICS]
+    names = [headline_metric(config), *once, *config["evaluation"]["metrics"]]
+    return list(dict.fromkeys(names))
+
+
 def estimators(config: Mapping[str, Any], *, joint: bool) -> list[str]:
     """Return the estimators whose kind trains its own ranker, or the others.
 

@@ -72,9 +72,7 @@ def test_the_reference_has_no_test_and_the_family_is_one_metric_of_the_claimed_m
     )
     # Of two: the larger p as it is, the smaller doubled but never above the larger.
     small, large = sorted(table.loc[adjusted, "p"])
-    np.testing.assert_allclose(
-        sorted(table.loc[adjusted, "p_bh"]), [min(2 * small, large), large]
-    )
+    np.testing.assert_allclose(sorted(table.loc[adjusted, "p_bh"]), [min(2 * small, large), large])
 
 
 def test_a_mark_needs_p_and_interval_and_replicates():

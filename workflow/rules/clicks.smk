@@ -20,11 +20,27 @@ rule simulate_clicks:
     params:
         setting=lambda wildcards: simulation(wildcards.setting),
         log_name=log_of_track,
+        splits=["train", "vali"],
         seeds=SEEDS,
     message:
         "Simulate clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
     script:
         "../scripts/simulate_clicks.py"
+
+
+use rule simulate_clicks as simulate_initial_clicks with:
+    output:
+        truth=per_seed(f"{ROUND}/truth.csv"),
+        log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),
+        held_out=per_seed(f"{ROUND}/{{file}}", file=HELD_OUT_FILES),
+    wildcard_constraints:
+        setting=names(SIMULATED),
+        track="initial",
+    params:
+        setting=lambda wildcards: simulation(wildcards.setting),
+        log_name=log_of_track,
+        splits=["train", "vali", "test"],
+        seeds=SEEDS,
 
 
 rule import_clicks:

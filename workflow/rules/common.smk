@@ -37,6 +37,8 @@ RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{ro
 THETA = f"{ROUND}/theta/{{estimator}}"
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
 TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
+PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
+TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
 LOG_FILES = [
     "train.lists.parquet",

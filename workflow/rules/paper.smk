@@ -87,8 +87,10 @@ rule draw_figures:
 
 rule write_summary:
     input:
-        tables=study_files(f"{TABLE}.md", candidates=KINDS, validation=VALIDATIONS),
-        figures=expand(f"{FIGURE}.png", dataset=STUDY["datasets"], name=FIGURES),
+        tables=study_files(f"{TABLE}.md", candidates=KINDS, validation=VALIDATIONS)
+        + expand("{table}.md", table=METRIC_TABLES),
+        figures=expand(f"{FIGURE}.png", dataset=STUDY["datasets"], name=FIGURES)
+        + expand("{figure}.png", figure=METRIC_FIGURES),
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
         code=code("stages.paper"),
     output:

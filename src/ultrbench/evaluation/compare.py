@@ -73,7 +73,8 @@ def compare_methods(
         A row a method and metric, methods in the order in which they appear: method, reference,
         metric, mean, reference_mean, difference, p, p_holm, p_max_t, p_bh (Benjamini and Hochberg),
         low, high, mde (minimum detectable effect at 80 % power), wins, ties, losses, effect_size
-        (Cohen's d), queries, replicates, resamples, significant. The tests of the reference's own rows are NaN.
+        (Cohen's d), queries, replicates, resamples, significant. The tests of the reference's own
+        rows are NaN.
 
     Raises
     ------
