@@ -164,3 +164,13 @@ def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None
     output = rerun.run("--cores", "1", ok=False)
     assert "not a readable parquet file" in output
     assert "Traceback" not in output
+
+
+def test_metrics_do_not_hang_on_clicks(rerun: Study) -> None:
+    for log in (rerun.folder / "results/runs").rglob("*.clicks.parquet"):
+        log.unlink()
+    target = "results/evaluation/tiny/weak/static/per_query.parquet"
+    measured = (rerun.folder / target).read_bytes()
+    (rerun.folder / target).unlink()
+    rerun.run("--cores", "1", target)
+    assert (rerun.folder / target).read_bytes() == measured

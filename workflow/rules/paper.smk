@@ -110,6 +110,29 @@ rule write_summary:
         "../scripts/write_summary.py"
 
 
+rule write_provenance:
+    input:
+        summary=rules.write_summary.output,
+        datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
+        code=code("stages.provenance"),
+    output:
+        "results/provenance.json",
+    log:
+        "results/logs/paper/provenance.log",
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        config=config,
+        datasets=STUDY["datasets"],
+        source=workflow.basedir,
+    message:
+        "Note versions, commit and checksums"
+    script:
+        "../scripts/write_provenance.py"
+
+
 rule paper:
     input:
         rules.write_summary.output,
+        rules.write_provenance.output,
