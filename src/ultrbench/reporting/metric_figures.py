@@ -52,8 +52,8 @@ def counterfactual_figure(
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"policy": "weak", "theta": "dla", "form": "IPS", "seed": 1, "ranker": ["a", "b"],
-    ...                       "estimate": [1.0, 2.0], "truth": [1.1, 1.9]})
+    >>> frame = pd.DataFrame({"policy": "weak", "theta": "dla", "form": "IPS", "seed": 1,
+    ...                       "ranker": ["a", "b"], "estimate": [1.0, 2.0], "truth": [1.1, 1.9]})
     >>> counterfactual_figure(frame, ["dla"]).axes[0].get_xlabel()
     'true DCG'
     """
@@ -70,7 +70,8 @@ def counterfactual_figure(
         for (row, policy), (column, form) in product(enumerate(policies), enumerate(forms)):
             axes = grid[row, column]
             part = frame[(frame["policy"] == policy) & (frame["form"] == form)]
-            span = [part["truth"].min(), part["truth"].max()]
+            truths = part.groupby("ranker")["truth"].mean()
+            span = [truths.min(), truths.max()]
             axes.plot(span, span, color="0.72", linewidth=2.4)
             for theta in thetas:
                 own = part[part["theta"] == theta]

@@ -57,7 +57,7 @@ def study_catalogue(
         items,
         METRIC,
         sample_sizes=[m for m in SAMPLES if m < items],
-        user_counts=USERS,
+        user_counts=[count for count in USERS if count <= users],
         repeats=REPEATS,
         rng=stream(seed, "sampled metrics"),
     )
