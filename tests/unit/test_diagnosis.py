@@ -64,30 +64,35 @@ def write_round(folder, *, by_position=True, truth=THETA, log=LOG):
 
 def estimated(root, relative, *, method="dla", seed=1, rounds, **outcome):
     files = [root / f"{method}.{seed}.{ending}" for ending in ("csv", "json")]
-    write_estimate(up_to_scale(np.asarray(relative), **outcome), *files, estimator=method)
+    write_estimate(up_to_scale(np.asarray(relative), **outcome), *files, kind=method)
     return EstimateFiles("weak", "static", method, seed, *files, rounds)
 
 
 def test_replicates_are_averaged_with_their_standard_error(tmp_path):
     rounds = [write_round(tmp_path / "round0")]
+    scored = [write_round(tmp_path / "scored", log=replace(LOG, scores=np.zeros((1, 3))))]
     true = [1, 0.5, 0.25]
     off = [1, 0.5 * np.exp(-0.2), 0.25 * np.exp(-0.2)]
     frame = error_frame(
         [
             estimated(tmp_path, true, rounds=rounds, trace=[[1, 1, 1], true]),
             estimated(tmp_path, off, seed=2, rounds=rounds, trace=[off], converged=False),
-            estimated(tmp_path, off, method="ctr", rounds=rounds, identified=False),
+            estimated(tmp_path, off, method="ctr", rounds=rounds),
+            estimated(tmp_path, off, method="upe_scaled", rounds=scored),
+            estimated(tmp_path, off, method="upe_scaled", seed=2, rounds=rounds),
+            estimated(tmp_path, off, method="crossfit", rounds=scored, identified=False),
         ]
     )
-    assert frame["iteration"].tolist() == [1, 2, 1, 0]
+    assert frame["iteration"].tolist() == [1, 2, 1, 0, 0, 0, 0]
     assert frame["error"][0] == pytest.approx((np.log(2) + np.log(4)) / 2)
-    dla, ctr = error_table(frame).to_dict("records")
+    dla, ctr, upe, crossfit = error_table(frame).to_dict("records")
     assert dla["error"] == pytest.approx(0.1)
     assert dla["error_se"] == pytest.approx(np.std([0, 0.2], ddof=1) / np.sqrt(2))
     assert dla["signed"] == pytest.approx(-0.1)
-    assert (dla["converged"], dla["identified"], dla["iterations"]) == (0.5, 1.0, 1.5)
+    assert (dla["converged"], dla["iterations"]) == (0.5, 1.5)
     assert ctr["error"] == pytest.approx(0.2)
-    assert ctr["identified"] == 0
+    shares = [row["identified"] for row in (dla, ctr, upe, crossfit)]
+    assert shares == [0, 0, 0.5, 0]  # scores are logged for one of the two replicates of UPE
     assert np.isnan(ctr["error_se"])
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ultrbench.files import replacing
 from ultrbench.reporting.names import display_name
@@ -371,10 +371,12 @@ def iterations_figure(
                 )  # fmt: skip
             axes.set_xscale("log")
             axes.set_yscale("log")
-            for axis, subs in ((axes.xaxis, (1, 2, 5)), (axes.yaxis, (1, 2, 5))):
-                axis.set_major_locator(LogLocator(subs=subs))
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter("{x:g}")
                 axis.set_minor_formatter(NullFormatter())
+            axes.xaxis.set_major_formatter(lambda x, _: "closed\nform" if x < 0.7 else f"{x:g}")
+            axes.xaxis.set_minor_locator(NullLocator())
             axes.grid(axis="y")
     return figure
 

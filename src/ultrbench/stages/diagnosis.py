@@ -62,13 +62,17 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns policy, setting, method, seed, iteration, error, by_clicks, signed (see
-        `ultrbench.propensity.error.ThetaError`), converged, identified, last and note. A closed
-        form has one row, of iteration 0. Without a truth or a propensity errors are NaN, and the
-        note says why.
+        `ultrbench.propensity.error.ThetaError`), converged, identified, last and note. It is
+        identified where the estimate says so and the log shows what the estimator takes (works:
+        ``yes`` in `ultrbench.propensity.identifiability.identifiability`). A closed form has one
+        row, of iteration 0. Without a truth or a propensity errors are NaN, and the note says why.
     """
-    clicks: dict[tuple, np.ndarray] = {}
+    logs: dict[tuple, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
     for estimate in estimates:
+        key = tuple(estimate.rounds)
+        if key not in logs:
+            logs[key] = identifiability(read_rounds(estimate.rounds, "train"))
         report = read_json(estimate.report)
         relative = read_by_position(estimate.table, "relative")
         truths = [folder / "truth.csv" for folder in estimate.rounds]
@@ -79,7 +83,7 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
             "method": estimate.method,
             "seed": estimate.seed,
             "converged": report["converged"],
-            "identified": report["identified"],
+            "identified": report["identified"] and _can_work(report, logs[key]),
         }
         note = ""
         if np.isnan(relative).all():
@@ -92,17 +96,24 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
             none = dict.fromkeys(ERRORS, np.nan)
             rows.append(about | none | {"iteration": len(report["trace"]), "note": note})
             continue
-        key = tuple(estimate.rounds)
-        if key not in clicks:
-            clicks[key] = read_rounds(estimate.rounds, "train").clicks.sum(axis=0)
+        clicks = np.array(logs[key]["clicks_by_position"])
         traced = report["trace"] or [relative]
         for number, step in enumerate(traced, start=1 if report["trace"] else 0):
             shown = len(step)
-            error = theta_error(np.asarray(step), truth[:shown], clicks[key][:shown])
+            error = theta_error(np.asarray(step), truth[:shown], clicks[:shown])
             rows.append(about | error._asdict() | {"iteration": number, "note": ""})
     frame = pd.DataFrame(rows)
     ends = frame.groupby(["policy", "setting", "method", "seed"])["iteration"].transform("max")
     return frame.assign(last=frame["iteration"] == ends)
+
+
+def _can_work(report: Mapping[str, Any], log: Mapping[str, Any]) -> bool:
+    """Whether a log shows all that an estimator takes to tell position from relevance."""
+    name = {"harvest": f"harvest, {report.get('pairs')}", "upe_scaled": "upe"}.get(
+        report["kind"], report["kind"]
+    )
+    works = {row["estimator"]: row["works"] for row in log["estimators"]}
+    return works.get(name) == "yes"
 
 
 def error_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -207,8 +218,9 @@ def write_propensity_errors(
         " position, and the mean with its sign, below 0 where theta_k is too small (examination of"
         f" the top is overestimated). Mean over {replicates} replicate"
         f"{'s ± its standard error' if replicates > 1 else ''}. Converged: share of the replicates"
-        " whose iteration settled; identified: share where the log can tell position from relevance"
-        " without a further assumption; iterations: mean, trees for a joint estimator."
+        " whose iteration settled; identified: share whose log shows all that the estimator takes"
+        " to tell position from relevance, which does not make a biased estimator right; iterations:"
+        " mean, trees for a joint estimator."
         + "".join(f" [{n}] {note}." for n, note in enumerate(notes, start=1))
     )
     listing = Listing(head, blocks)
