@@ -219,7 +219,7 @@ def write_propensity_errors(
         f" the top is overestimated). Mean over {replicates} replicate"
         f"{'s ± its standard error' if replicates > 1 else ''}. Converged: share of the replicates"
         " whose iteration settled; identified: share whose log shows all that the estimator takes"
-        " to tell position from relevance, which does not make a biased estimator right; iterations:"
+        " to tell position from relevance, which makes no biased estimator right; iterations:"
         " mean, trees for a joint estimator."
         + "".join(f" [{n}] {note}." for n, note in enumerate(notes, start=1))
     )
