@@ -31,6 +31,8 @@ rule measure_propensities:
         rounds=rounds_of(measured_index()),
         order=[*config["methods"], *study.BASELINES],
         labels=LABELS,
+    message:
+        "Measure the errors of the propensities of {wildcards.dataset}"
     script:
         "../scripts/measure_propensities.py"
 
@@ -55,6 +57,8 @@ rule report_identifiability:
     params:
         logs=logs_index(),
         rounds=rounds_of(logs_index()),
+    message:
+        "Report what the click logs of {wildcards.dataset} can tell of propensities"
     script:
         "../scripts/report_identifiability.py"
 

@@ -12,6 +12,8 @@ use rule train_ranker as train_on_expected_clicks with:
             "target": "expected_clicks",
             "lists": config["methods"][wildcards.method]["lists"],
         },
+    message:
+        "Train the ranker of {wildcards.method} on expected clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, round {wildcards.round}"
 
 
 use rule evaluate_rankers as evaluate_on_expected_clicks with:
@@ -39,6 +41,8 @@ use rule evaluate_rankers as evaluate_on_expected_clicks with:
         "results/benchmarks/evaluation/{dataset}/{policy}/{setting}/expected.tsv"
     params:
         rankers=lambda wildcards: ledger_rankers(wildcards.setting),
+    message:
+        "Measure the rankers on expected clicks of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
 
 
 rule write_ledger:
@@ -79,6 +83,8 @@ rule write_ledger:
         bootstraps=config["evaluation"]["bootstraps"],
         order=[*config["methods"], *study.BASELINES],
         labels=LABELS,
+    message:
+        "Write the gap ledger of {wildcards.dataset}"
     script:
         "../scripts/write_ledger.py"
 
