@@ -76,7 +76,8 @@ def edit(study: Study, module: str) -> None:
 
 
 def rerun_rules(study: Study) -> set[str]:
-    return set(study.jobs()) - {"all", "total"}
+    # The provenance of a study is noted after whatever ran.
+    return set(study.jobs()) - {"all", "total", "write_provenance"}
 
 
 AFTER_RANKING = {
