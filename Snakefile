@@ -11,6 +11,7 @@ container: "docker://python:3.11-slim"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
+include: "workflow/rules/diagnosis_inputs.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/policies.smk"
 include: "workflow/rules/clicks.smk"
@@ -18,6 +19,8 @@ include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/metrics.smk"
+include: "workflow/rules/diagnosis.smk"
+include: "workflow/rules/ledger.smk"
 include: "workflow/rules/paper.smk"
 
 
@@ -31,6 +34,8 @@ localrules:
     evaluation,
     metrics,
     trec,
+    identifiability,
+    ledger,
     paper,
 
 

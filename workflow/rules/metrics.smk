@@ -88,8 +88,12 @@ rule write_metrics_tables:
         catalogue=rules.study_catalogue.output,
         code=code("stages.metrics_tables"),
     output:
-        tables=expand("{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]),
-        figures=expand("{figure}.{ending}", figure=METRIC_FIGURES, ending=["pdf", "png"]),
+        tables=expand(
+            "{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]
+        ),
+        figures=expand(
+            "{figure}.{ending}", figure=METRIC_FIGURES, ending=["pdf", "png"]
+        ),
     log:
         "results/logs/evaluation/metrics_tables.log",
     threads: 1
@@ -97,7 +101,8 @@ rule write_metrics_tables:
         mem_mb=2000,
     params:
         study=[
-            tuple(where.split("/")) for where in study_files("{dataset}/{policy}/{setting}")
+            tuple(where.split("/"))
+            for where in study_files("{dataset}/{policy}/{setting}")
         ],
         simulated=SIMULATED_STUDY,
         rankings=RANKINGS,
@@ -139,9 +144,7 @@ rule export_runs:
     input:
         dataset=dataset_files,
         candidates=per_seed(CANDIDATES),
-        scores=lambda wildcards: score_files(
-            wildcards, last_rankers(wildcards.setting)
-        ),
+        scores=lambda wildcards: score_files(wildcards, last_rankers(wildcards.setting)),
         code=code("stages.trec"),
     output:
         runs=directory(f"{TREC}/{{policy}}.{{setting}}"),
