@@ -18,6 +18,7 @@ include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/claims.smk"
 
 
 localrules:
@@ -29,9 +30,11 @@ localrules:
     ranking,
     evaluation,
     paper,
+    claims,
 
 
 rule all:
     default_target: True
     input:
         rules.paper.input,
+        rules.claims.input,
