@@ -229,17 +229,18 @@ def theta_errors(relative: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     -------
     dict of str to float
         ``theta_error`` and ``signed_theta_error``: mean over positions k >= 2 of |d_k| and of
-        d_k = log(theta_k / theta_1) - log(true ratio). NaN where a propensity is not above 0.
+        d_k = log(theta_k / theta_1) - log(true ratio). NaN where a propensity is not above 0, or
+        there is one position.
 
     Examples
     --------
     >>> errors = theta_errors(np.array([1.0, 0.25, 0.5]), np.array([0.8, 0.4, 0.2]))
-    >>> round(errors["theta_error"] / np.log(2), 12), errors["signed_theta_error"]
-    (1.0, 0.0)
+    >>> round(errors["theta_error"], 3), errors["signed_theta_error"]
+    (0.693, 0.0)
     """
     usable = np.isfinite(relative) & (relative > 0)
     logs = np.log(np.where(usable, relative, np.nan) / truth)
-    distance = logs[1:] - logs[0]
+    distance = logs[1:] - logs[0] if len(logs) > 1 else np.array([np.nan])
     return {
         "theta_error": float(np.abs(distance).mean()),
         "signed_theta_error": float(distance.mean()),

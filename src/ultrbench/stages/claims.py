@@ -96,7 +96,9 @@ def judge_claims(
     columns = [f for f in Part._fields if f != "absent"]
     columns += ["kind", "measure", "margin", *NUMBERS, "verdict", "claim_verdict"]
     columns += ["illustration", "note"]
-    frame = pd.DataFrame(rows, columns=columns).astype({"queries": "Int64", "replicates": "Int64"})
+    frame = pd.DataFrame(rows, columns=columns).astype(
+        {"queries": "Int64", "replicates": "Int64", "claim_verdict": object}
+    )
     for _, own in frame.groupby(["claim", "dataset"], sort=False):
         word = overall(zip(own["validation"], own["verdict"], strict=True))
         frame.loc[own.index, "claim_verdict"] = word
