@@ -31,6 +31,8 @@ rule judge_claims:
         labels=LABELS,
         resamples=config["evaluation"]["resamples"],
         bootstraps=config["evaluation"]["bootstraps"],
+    message:
+        "Judge the claims"
     script:
         "../scripts/judge_claims.py"
 
