@@ -17,6 +17,8 @@ rule train_policy:
         policy_queries=config["policy_queries"],
         list_size=config["list_size"],
         seeds=SEEDS,
+    message:
+        "Train the logging policy {wildcards.policy} on {wildcards.dataset}"
     script:
         "../scripts/train_policy.py"
 

@@ -19,6 +19,8 @@ rule estimate_propensity:
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
         seeds=SEEDS,
+    message:
+        "Estimate propensities: {wildcards.estimator} on {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
     script:
         "../scripts/estimate_propensity.py"
 
