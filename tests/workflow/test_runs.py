@@ -62,7 +62,8 @@ def edit(study: Study, module: str) -> None:
 
 
 def rerun_rules(study: Study) -> set[str]:
-    return set(study.jobs()) - {"all", "total"}
+    # The provenance is noted anew whenever the summary is.
+    return set(study.jobs()) - {"all", "total", "write_provenance"}
 
 
 AFTER_RANKING = {
