@@ -79,7 +79,7 @@ WHERE = BETTER["where"]
     [
         ({"margin": -1}, "mine.margin: a number of at least 0 is wanted, got -1"),
         ({"margin": None}, "mine.margin is missing"),
-        ({"kind": "bettr"}, "Did you mean better"),
+        ({"kind": "betters"}, "Did you mean better"),
         ({"methods": []}, "mine.methods is empty"),
         ({"methods": "upe"}, "mine.methods: a list"),
         ({"where": WHERE | {"policy": ["weak"]}}, "Did you mean policies"),
