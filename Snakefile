@@ -22,6 +22,7 @@ include: "workflow/rules/metrics.smk"
 include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/ledger.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/claims.smk"
 
 
 localrules:
@@ -37,9 +38,11 @@ localrules:
     identifiability,
     ledger,
     paper,
+    claims,
 
 
 rule all:
     default_target: True
     input:
         rules.paper.input,
+        rules.claims.input,

@@ -70,7 +70,7 @@ def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> No
             assert value.get("description", "").endswith("."), (name, key)
 
 
-@pytest.mark.parametrize("file", ["config.yaml", "paper.yaml", "slice.yaml"])
+@pytest.mark.parametrize("file", ["config.yaml", "paper.yaml", "slice.yaml", "claims-study.yaml"])
 def test_shipped_configs_are_valid(file: str) -> None:
     path = ROOT / "config" / file
     config = overlaid(default, read_yaml(path))

@@ -27,6 +27,7 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "evaluation",
         "identifiability",
         "paper",
+        "claims",
     ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
@@ -83,6 +84,7 @@ def rerun_rules(study: Study) -> set[str]:
 AFTER_RANKING = {
     "evaluate_rankers",
     "compare_rankers",
+    "judge_claims",
     "write_tables",
     "draw_figures",
     "write_summary",
@@ -109,6 +111,7 @@ def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -
         "write_tables",
         "draw_figures",
         "write_summary",
+        "judge_claims",
     }
 
 
@@ -120,7 +123,35 @@ def test_editing_the_tests_of_significance_measures_nothing_again(rerun: Study) 
 
 def test_a_config_value_runs_again_what_depends_on_it(rerun: Study) -> None:
     rerun.configure({"evaluation": {"bootstraps": 150}})
-    assert rerun_rules(rerun) == {"compare_rankers", "write_tables", "write_summary"}
+    assert rerun_rules(rerun) == {
+        "compare_rankers",
+        "judge_claims",
+        "write_tables",
+        "write_summary",
+    }
+
+
+def test_the_finished_study_judges_its_claims(finished: Study) -> None:
+    claims = pd.read_csv(finished.folder / "results/claims.csv", keep_default_na=False)
+    correction = claims[claims["claim"] == "correction"]
+    # Two settings, two kinds of candidates, two validations, two methods to stand against.
+    assert len(correction) == 2 * 2 * 2 * 2
+    lacking = correction[correction["against"] == "upe"]
+    assert set(lacking["verdict"]) == {"not run"}
+    assert set(lacking["note"]) == {
+        f"the study lacks method upe in setting {setting}" for setting in ("static", "dynamic")
+    }
+    assert set(correction["claim_verdict"]) == {"not run"}
+    made = claims[claims["verdict"] != "not run"]
+    assert len(made) == 2 * 2 * 2 + 1
+    assert set(made["note"].str.partition(";")[0]) == {"fewer than five replicates"}
+    assert "nan" not in (finished.folder / "results/claims.md").read_text()
+
+
+def test_a_claim_runs_again_alone_when_it_is_edited(rerun: Study) -> None:
+    claims = rerun.folder / "tiny-claims.yaml"
+    claims.write_text(claims.read_text().replace("0.005", "0.01"))
+    assert rerun_rules(rerun) == {"judge_claims"}
 
 
 def test_a_click_model_value_of_one_setting_leaves_the_other_alone(rerun: Study) -> None:

@@ -7,6 +7,7 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
@@ -18,10 +19,11 @@ ROOT = Path(workflow.basedir)
 try:
     SCHEMAS = {
         name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")
-        for name in ("config", "datasets")
+        for name in ("config", "datasets", "claims")
     }
     REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
+    CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 

@@ -274,3 +274,47 @@ METRIC_FIGURES = [
     ],
     "results/figures/catalogue/sampled",
 ]
+
+
+CLAIM_PARTS = claim_parts(CLAIMS, config)
+
+
+def claimed_places():
+    """(data set, policy, setting) of the rankers that the claims are about."""
+    return list(
+        dict.fromkeys(
+            (part.dataset, part.policy, part.setting)
+            for part in CLAIM_PARTS
+            if not part.absent and CLAIMS[part.claim]["measure"] not in THETA_MEASURES
+        )
+    )
+
+
+def claimed_thetas():
+    """(data set, policy, setting, method) of the propensities that the claims are about."""
+    return list(
+        dict.fromkeys(
+            (part.dataset, part.policy, part.setting, method)
+            for part in CLAIM_PARTS
+            if not part.absent and CLAIMS[part.claim]["measure"] in THETA_MEASURES
+            for method in (part.method, part.against)
+            if method
+        )
+    )
+
+
+def claimed_theta_files(pattern):
+    """A file of each of those propensities and seeds, seeds varying fastest."""
+    return [
+        pattern.format(
+            dataset=dataset,
+            policy=policy,
+            setting=setting,
+            seed=seed,
+            track=track_of(method, study.final_round(config, setting, method)),
+            round=study.final_round(config, setting, method),
+            estimator=config["methods"][method]["estimator"],
+        )
+        for dataset, policy, setting, method in claimed_thetas()
+        for seed in SEEDS
+    ]
