@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from key_tables import ROOT
 from scipy.stats import t, ttest_1samp, ttest_rel
 
+from ultrbench.configuration import read_config
 from ultrbench.errors import UserError
 from ultrbench.files import write_json
 from ultrbench.propensity.estimate import up_to_scale, write_estimate
@@ -29,7 +30,10 @@ from ultrbench.yaml_files import read_yaml
 
 schema = read_yaml(ROOT / "workflow/schemas/claims.schema.yaml")
 shipped = load_claims(ROOT / "config/claims.yaml", schema)
-default = read_yaml(ROOT / "config/config.yaml")
+default = read_config(
+    read_yaml(ROOT / "config/config.yaml"),
+    read_yaml(ROOT / "workflow/schemas/config.schema.yaml"),
+)
 overlay = read_yaml(ROOT / "config/claims-study.yaml")
 
 BETTER = {
@@ -59,6 +63,7 @@ CONFIG = {
         **{name: {"kind": name} for name in ("dla", "upe", "naive", "rem")},
         "vectors": {"kind": "vectorization"},
     },
+    "interface": "result_page",
     "evaluation": {"candidates": ["truncated", "full"], "cutoffs": [1, 10]},
     "training": {"validation": ["grades", "clicks"]},
     "policy_queries": {"mode": "disjoint"},
