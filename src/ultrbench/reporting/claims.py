@@ -33,6 +33,7 @@ RULES = {
     "too_small": "the interval of the signed error lies below -{margin}",
     "unbiased": "the interval of the signed error lies between -{margin} and {margin}",
 }
+HEAD = "| where | compared | effect | 95 % interval | p | MDE | d | verdict | remark |"
 PREFACE = """\
 A claim is made of comparisons, each in one place. A comparison *holds* where its 95 % interval
 lies beyond the margin that was fixed before any result (for "at least as good": above minus the
@@ -398,11 +399,12 @@ def claims_markdown(
         lines += ["", f"## {name}", "", escape_markdown(claim["statement"]), ""]
         lines += [f"Source: {escape_markdown(claim['source'])}.", ""]
         lines += [f"A comparison of {claim['measure'].replace('_', ' ')} holds where {rule}.", ""]
-        lines.append(
-            "| where | compared | effect | 95 % interval | p | MDE | d | verdict | remark |"
-        )
-        lines.append("|---|---|---|---|---|---|---|---|---|")
-        lines += [_line(row, labels) for row in rows.to_dict("records")]
+        run = rows[rows["verdict"] != NOT_RUN]
+        if len(run):
+            lines += [HEAD, "|---|---|---|---|---|---|---|---|---|"]
+            lines += [_line(row, labels) for row in run.to_dict("records")] + [""]
+        for note, lacking in rows[rows["verdict"] == NOT_RUN].groupby("note", sort=False):
+            lines.append(f"- Not run ({len(lacking)} of {len(rows)}): {escape_markdown(note)}.")
     return "\n".join(lines) + "\n"
 
 
