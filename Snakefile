@@ -11,12 +11,16 @@ container: "docker://python:3.11-slim"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
+include: "workflow/rules/diagnosis_inputs.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/policies.smk"
 include: "workflow/rules/clicks.smk"
 include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/metrics.smk"
+include: "workflow/rules/diagnosis.smk"
+include: "workflow/rules/ledger.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/claims.smk"
 
@@ -29,6 +33,10 @@ localrules:
     propensity,
     ranking,
     evaluation,
+    metrics,
+    trec,
+    identifiability,
+    ledger,
     paper,
     claims,
 

@@ -36,6 +36,7 @@ TINY = {
     "training": {"trees": 6, "leaves": 4, "min_data_in_leaf": 5},
     "list_size": 5,
     "evaluation": {"cutoffs": [1, 3, 5], "resamples": 500, "bootstraps": 100},
+    "catalogue": {"items": 1000, "users": 100},
 }
 DATASETS = {
     "tiny": {

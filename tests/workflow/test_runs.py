@@ -18,7 +18,17 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
 
 @pytest.mark.parametrize(
     "stage",
-    ["data", "policies", "clicks", "propensity", "ranking", "evaluation", "paper", "claims"],
+    [
+        "data",
+        "policies",
+        "clicks",
+        "propensity",
+        "ranking",
+        "evaluation",
+        "identifiability",
+        "paper",
+        "claims",
+    ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
     assert study.jobs(stage)["total"] >= 2
@@ -32,6 +42,10 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         for candidates in ("truncated", "full")
         for validation in ("grades", "clicks")
         for ending in ("csv", "md", "tex")
+    } | {
+        "identifiability.csv",
+        "identifiability.md",
+        *(f"propensity_error.{ending}" for ending in ("csv", "md", "tex")),
     }
     figures = {path.stem for path in (finished.folder / "results/figures/tiny").glob("*.pdf")}
     assert figures == {
@@ -41,6 +55,7 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         "spread.static",
         "spread.dynamic",
         "rounds.dynamic",
+        "propensity_error",
     }
     summary = (finished.folder / "results/summary.md").read_text()
     assert "fewer than five replicates" in summary.lower()
@@ -62,7 +77,7 @@ def edit(study: Study, module: str) -> None:
 
 
 def rerun_rules(study: Study) -> set[str]:
-    # The provenance is noted anew whenever the summary is.
+    # The provenance of a study is noted after whatever ran.
     return set(study.jobs()) - {"all", "total", "write_provenance"}
 
 
@@ -74,6 +89,7 @@ AFTER_RANKING = {
     "draw_figures",
     "write_summary",
 }
+DIAGNOSES = {"measure_propensities", "report_identifiability"}
 
 
 def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study) -> None:
@@ -82,7 +98,7 @@ def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study)
     estimated = set(re.findall(r"Estimate propensities: (\w+) on", output))
     assert estimated == {"dla"}
     # The dynamic rounds of dla are shown by its rankers, so their clicks are drawn again.
-    assert rerun_rules(rerun) == AFTER_RANKING | {
+    assert rerun_rules(rerun) == AFTER_RANKING | DIAGNOSES | {
         "estimate_propensity",
         "train_ranker",
         "simulate_clicks",
@@ -91,7 +107,7 @@ def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study)
 
 def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -> None:
     edit(rerun, "reporting/tables.py")
-    assert rerun_rules(rerun) == {
+    assert rerun_rules(rerun) == DIAGNOSES | {
         "write_tables",
         "draw_figures",
         "write_summary",
@@ -177,6 +193,28 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     numbers = pd.read_csv(rerun.folder / table.format("static"))
     assert set(own_numbers["method"]) >= {"naive", "oracle", "dla"}
     assert len(numbers) > len(own_numbers)
+
+
+def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:
+    table = pd.read_csv(finished.folder / "results/tables/tiny/propensity_error.csv")
+    static = table[table["setting"] == "static"].set_index("method")
+    assert set(static.index) == {"naive", "randomization", "dla", "paird", "affine"}
+    assert static.loc["affine", "note"] == "gives no propensity by position"
+    assert static.drop("affine")["error"].between(0.01, 3).all()
+    assert (static["replicates"] == 2).all()
+
+
+def test_the_ledger_splits_the_gap_on_request(rerun: Study) -> None:
+    assert "The ledger needs a setting" in rerun.run("--cores", "1", "ledger", ok=False)
+    methods = ["naive", "oracle", "randomization", "paird", "affine", "labeled"]
+    rerun.configure({"settings": {"static": {"methods": methods}}})
+    rerun.run("--cores", "2", "ledger")
+    table = pd.read_csv(rerun.folder / "results/tables/tiny/ledger.csv")
+    assert list(table["method"].unique()) == ["naive", "oracle", "randomization"]
+    steps = table.set_index(["candidates", "validation", "method", "step"])["value"]
+    first = steps.loc[("truncated", "grades")]
+    assert first["naive", "correction"] == first["oracle", "theta"] == 0
+    assert first["naive", "theta"] == pytest.approx(-first["oracle", "correction"])
 
 
 def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:

@@ -39,6 +39,8 @@ RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{ro
 THETA = f"{ROUND}/theta/{{estimator}}"
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
 TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
+PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
+TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
 LOG_FILES = [
     "train.lists.parquet",
@@ -46,6 +48,7 @@ LOG_FILES = [
     "vali.lists.parquet",
     "vali.clicks.parquet",
 ]
+HELD_OUT_FILES = ["test.lists.parquet", "test.clicks.parquet"]
 SPLIT_FILES = [
     f"{split}.{kind}"
     for split in ("train", "vali", "test")

@@ -54,6 +54,12 @@ def click_model_code(wildcards):
     return code("stages.clicks", source)
 
 
+def simulation(setting):
+    """What of a setting the simulation of its clicks depends on."""
+    apart = ("rounds", "training_rounds", "methods")
+    return {k: v for k, v in config["settings"][setting].items() if k not in apart}
+
+
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [
@@ -125,6 +131,27 @@ def evaluated(setting):
         for method, last in final_rounds(setting)
         for round_ in range(last + 1)
         for seed in SEEDS
+    ]
+
+
+def score_files(wildcards, rankers):
+    """The test scores of some rankers, given as (method, round, seed)."""
+    return [
+        at(
+            f"{RANKER}/test_scores.npz",
+            wildcards,
+            method=method,
+            round=round_,
+            seed=seed,
+        )
+        for method, round_, seed in rankers
+    ]
+
+
+def last_rankers(setting):
+    """(method, round, seed) of the rankers of the last round."""
+    return [
+        (method, last, seed) for method, last in final_rounds(setting) for seed in SEEDS
     ]
 
 
@@ -204,6 +231,49 @@ def theta_index_files(wildcards, pattern):
         )
         for policy, setting, _, seed, track, last, estimator in theta_index()
     ]
+
+
+def weighting_thetas(setting):
+    """(method, track, round, estimator) of the propensities that clicks can be weighted by."""
+    fixed = {}
+    for method, last in final_rounds(setting):
+        estimator = config["methods"][method].get("estimator")
+        kind = config["estimators"][estimator]["kind"] if estimator else None
+        if kind in ("naive", "oracle"):
+            fixed.setdefault(kind, (method, track_of(method, last), last, estimator))
+    return [*fixed.values(), *drawn_thetas(setting)]
+
+
+SIMULATED_STUDY = [
+    (dataset, policy, setting)
+    for setting in STUDY["settings"]
+    if setting in SIMULATED
+    for dataset in STUDY["datasets"]
+    for policy in STUDY["policies"]
+]
+RANKINGS = [(kind, VALIDATIONS[0]) for kind in KINDS]
+METRIC_TABLES = [
+    *study_files(
+        PLAIN_TABLE,
+        table=["power", *[f"{kind}.{way}.metrics" for kind, way in RANKINGS]],
+    ),
+    *[
+        PLAIN_TABLE.format(dataset=dataset, policy=policy, setting=setting, table=table)
+        for dataset, policy, setting in SIMULATED_STUDY
+        for table in ("counterfactual", "exposure")
+    ],
+    "results/tables/catalogue/sampled",
+    "results/tables/catalogue/exposure",
+]
+METRIC_FIGURES = [
+    *[
+        f"results/figures/{dataset}/{name}.{setting}"
+        for dataset, setting in dict.fromkeys((d, s) for d, _, s in SIMULATED_STUDY)
+        for name in ("counterfactual", "exposure")
+        if name == "counterfactual" or config["settings"][setting]["rounds"] > 1
+    ],
+    "results/figures/catalogue/sampled",
+]
 
 
 CLAIM_PARTS = claim_parts(CLAIMS, config)

@@ -39,7 +39,7 @@ rule train_ranker:
             if key != "validation_theta"
         },
         eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
-        cutoff=int(study.headline_metric(config).split("@")[1]),
+        cutoff=study.stopping_cutoff(config),
         seeds=SEEDS,
     message:
         "Train the ranker of {wildcards.method}: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, round {wildcards.round}"
