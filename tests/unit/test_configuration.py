@@ -14,12 +14,17 @@ from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
 
 from ultrbench.configuration import read_config
 from ultrbench.errors import UserError
+from ultrbench.evaluation.interfaces import INTERFACES
+from ultrbench.evaluation.metrics import parse_metric
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.study import (
+    described_metrics,
     final_round,
     headline_metric,
+    measured_metrics,
     method_log,
     metric_names,
+    stopping_cutoff,
     study_methods,
 )
 from ultrbench.yaml_files import duplicate_keys, read_yaml
@@ -146,6 +151,33 @@ def test_derived_values() -> None:
     assert headline_metric(sound) == "nDCG@5"
     assert headline_metric(accepted({})) == "nDCG@10"
     assert metric_names(sound) == ["nDCG@3", "nDCG@5", "ERR@3", "ERR@5"]
+
+
+@pytest.mark.parametrize(
+    ("interface", "headline"),
+    {
+        "result_page": "nDCG@10",
+        "feed": "RBP(p=.8)@10",
+        "navigation": "ERR@10",
+        "single_answer": "RR@10",
+        "carousel": "Hit@5",
+        "exhaustive": "AP",
+    }.items(),
+)
+def test_the_interface_chooses_the_headline_and_not_what_stops_training(
+    interface: str, headline: str
+) -> None:
+    sound = accepted({"interface": interface})
+    assert headline_metric(sound) == headline
+    assert headline in metric_names(sound)
+    assert described_metrics(sound)[0] == headline
+    assert stopping_cutoff(sound) == 10
+    named = [*metric_names(sound), *measured_metrics(sound), *described_metrics(sound)]
+    assert all(parse_metric(name).name == name for name in named)
+
+
+def test_the_schema_knows_every_interface() -> None:
+    assert schema["properties"]["interface"]["enum"] == list(INTERFACES)
 
 
 def own_log(**keys: object) -> dict:
@@ -398,6 +430,15 @@ REFUSALS = [
         {"training": {"validation_theta": "vectorization"}},
         "training.validation_theta: vectorization is of kind vectorization, which gives no "
         "propensities; take truth or another estimator.",
+    ),
+    (
+        {"evaluation": {"metrics": ["AP", "MRR@10"]}},
+        "evaluation.metrics: write RR@10 for MRR@10, as the tables do.",
+    ),
+    (
+        {"evaluation": {"metrics": ["NDCG@10"]}},
+        "evaluation.metrics: There is no metric 'NDCG'; there are nDCG, DCG, ERR, P, R, AP, RR, "
+        "RBP, RBPresidual, Hit.",
     ),
     (
         {"list_size": 5},

@@ -57,10 +57,13 @@ def write_dataset(folder, splits=SPLITS):
     return folder
 
 
-def simulate(data, candidates, out, *, log="initial", round_=0, seed=1, ranker=None, **setting):
+def simulate(
+    data, candidates, out, *, log="initial", round_=0, seed=1, ranker=None,
+    splits=("train", "vali"), **setting,
+):  # fmt: skip
     simulate_clicks(
         data, candidates, out, setting=SETTING | setting, log=log, round_=round_, seed=seed,
-        ranker=ranker,
+        ranker=ranker, splits=splits,
     )  # fmt: skip
     return out
 

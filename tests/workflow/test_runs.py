@@ -2,6 +2,8 @@
 
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pandas as pd
@@ -26,6 +28,8 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "ranking",
         "evaluation",
         "identifiability",
+        "metrics",
+        "trec",
         "paper",
         "claims",
     ],
@@ -46,6 +50,20 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         "identifiability.csv",
         "identifiability.md",
         *(f"propensity_error.{ending}" for ending in ("csv", "md", "tex")),
+        f"weak.{setting}.{table}.{ending}"
+        for setting in ("static", "dynamic")
+        for table in (
+            "truncated.grades.metrics",
+            "full.grades.metrics",
+            "power",
+            "counterfactual",
+            "exposure",
+        )
+        for ending in ("csv", "md", "tex")
+    }
+    catalogue = {path.name for path in (finished.folder / "results/tables/catalogue").iterdir()}
+    assert catalogue == {
+        f"{table}.{ending}" for table in ("sampled", "exposure") for ending in ("csv", "md", "tex")
     }
     figures = {path.stem for path in (finished.folder / "results/figures/tiny").glob("*.pdf")}
     assert figures == {
@@ -56,6 +74,9 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         "spread.dynamic",
         "rounds.dynamic",
         "propensity_error",
+        "counterfactual.static",
+        "counterfactual.dynamic",
+        "exposure.dynamic",
     }
     summary = (finished.folder / "results/summary.md").read_text()
     assert "fewer than five replicates" in summary.lower()
@@ -106,6 +127,7 @@ def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -
     edit(rerun, "reporting/tables.py")
     assert rerun_rules(rerun) == DIAGNOSES | {
         "write_tables",
+        "write_metrics_tables",
         "draw_figures",
         "write_summary",
         "judge_claims",
@@ -122,8 +144,10 @@ def test_a_config_value_runs_again_what_depends_on_it(rerun: Study) -> None:
     rerun.configure({"evaluation": {"bootstraps": 150}})
     assert rerun_rules(rerun) == {
         "compare_rankers",
+        "evaluate_from_clicks",
         "judge_claims",
         "write_tables",
+        "write_metrics_tables",
         "write_summary",
     }
 
@@ -149,6 +173,51 @@ def test_a_claim_runs_again_alone_when_it_is_edited(rerun: Study) -> None:
     claims = rerun.folder / "tiny-claims.yaml"
     claims.write_text(claims.read_text().replace("0.005", "0.01"))
     assert rerun_rules(rerun) == {"judge_claims"}
+
+
+def test_an_interface_is_tested_and_described_anew_but_nothing_is_trained(rerun: Study) -> None:
+    rerun.configure({"interface": "single_answer"})
+    assert rerun_rules(rerun) == AFTER_RANKING - {"evaluate_from_clicks"}
+    rerun.run("--cores", "2")
+    tables = rerun.folder / "results/tables/tiny"
+    text = (tables / "weak.static.full.grades.md").read_text()
+    assert "Headline metric: RR@5, whose assumed user reads down and stops at the first" in text
+    assert "| Method | RR@5 | nDCG@1 |" in text
+
+
+def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
+    summary = finished.run("--detailed-summary")
+    readers = {
+        line.split("\t")[0].rpartition("/")[2]
+        for line in summary.splitlines()
+        if "test.clicks.parquet" in line.split("\t")[4]
+    }
+    assert readers == {"counterfactual.csv", "exposure.csv"}
+
+
+def test_exported_runs_give_the_numbers_of_the_tables(rerun: Study) -> None:
+    rerun.run("--cores", "2", "--target-jobs", "trec:")
+    folder = rerun.folder / "results/trec/tiny"
+    assert len(list(folder.glob("weak.static/*.run"))) == 7 * 2 * 2 + 2
+    measured = pd.read_csv(rerun.folder / "results/evaluation/tiny/weak/static/rounds.csv")
+    for method, seed, validation in (("naive", 1, "grades"), ("logging_policy", 2, None)):
+        run = ".".join([method, *([validation] if validation else []), f"seed{seed}", "run"])
+        names = ["nDCG@5", "ERR@3", "AP", "RBP(p=.8)@10"]
+        arguments = [folder / "weak.static" / run, folder / "qrels.txt", "--ymax", "4"]
+        command = [sys.executable, "-m", "ultrbench.evaluation", *map(str, arguments)]
+        done = subprocess.run(
+            [*command, "--metrics", *names],
+            env=rerun.environment,
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        printed = done.stdout.splitlines()[-1].split("\t")[1:]
+        [row] = measured.query(
+            "candidates == 'full' and validation == 'grades' and method == @method"
+            " and seed == @seed"
+        )[names].to_numpy()
+        assert [float(value) for value in printed] == pytest.approx(row, abs=5e-7)
 
 
 def test_a_click_model_value_of_one_setting_leaves_the_other_alone(rerun: Study) -> None:

@@ -13,6 +13,7 @@ from ultrbench.reporting.descriptive import descriptive_table, write_table
 from ultrbench.reporting.figures import rounds_figure, save_figure
 from ultrbench.reporting.metric_figures import counterfactual_figure, sampled_figure
 from ultrbench.reporting.names import display_name
+from ultrbench.reporting.tables import MISSING
 from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
 from ultrbench.stages.counterfactual import CLIP
 from ultrbench.stages.exposure import MEASURES, top_places
@@ -95,7 +96,7 @@ def write_metrics_table(
         more = f" Beyond accuracy: {BEYOND.format(top=top_places(rows.list_size))}."
     by = values.drop(columns="seed").groupby("method", sort=False)
     means = by.mean()
-    numbers = means.join(by.std(), rsuffix=" sd").reset_index()
+    numbers = means.join(by.std().add_suffix(" sd")).reset_index()
     numbers.insert(1, "replicates", by.size().to_numpy())
     caption = (
         f"All metrics, {rows.where}, {candidates} candidates, rankers stopped by {validation}:"
@@ -200,14 +201,14 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
     shown = pd.DataFrame(
         {
             "Scale of θ": summary["scale"],
-            "Bias, %": (percent * summary["bias"]).map("{:+.1f}".format),
-            "sd, %": (percent * np.sqrt(summary["variance"])).map("{:.1f}".format),
-            "Coverage": summary["coverage"].map("{:.2f}".format),
-            "Kendall τ": summary["rank_correlation"].map("{:.3f}".format),
-            "Effective clicks": summary["effective_sample_size"].map("{:,.0f}".format),
+            "Bias, %": _texts(percent * summary["bias"], "+.1f"),
+            "sd, %": _texts(percent * np.sqrt(summary["variance"]), ".1f"),
+            "Coverage": _texts(summary["coverage"].where(summary["bias"].notna()), ".2f"),
+            "Kendall τ": _texts(summary["rank_correlation"], ".3f"),
+            "Effective clicks": _texts(summary["effective_sample_size"], ",.0f"),
             "Warnings": summary["warnings"].map(_shortened),
         }
-    ).replace("nan", "n/a")
+    )
     shown.index = summary["theta"] + " " + summary["form"]
     form_of = dict(zip(shown.index, summary["form"], strict=True))
     groups: dict[str, list[str]] = {}
@@ -228,6 +229,10 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
     )
     table = descriptive_table(shown, groups, summary, corner="Form", labels=form_of)
     write_table(stem, table, caption)
+
+
+def _texts(values: pd.Series, form: str) -> list[str]:
+    return [MISSING if np.isnan(value) else format(value, form) for value in values]
 
 
 def _distinct(texts: pd.Series) -> str:
