@@ -64,7 +64,6 @@ CONFIG = {
         **{name: {"kind": name} for name in ("dla", "upe", "naive", "rem")},
         "vectors": {"kind": "vectorization"},
     },
-    "interface": "result_page",
     "evaluation": {"candidates": ["truncated", "full"], "cutoffs": [1, 10]},
     "training": {"validation": ["grades", "clicks"]},
     "policy_queries": {"mode": "disjoint"},

@@ -50,6 +50,7 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         "identifiability.csv",
         "identifiability.md",
         *(f"propensity_error.{ending}" for ending in ("csv", "md", "tex")),
+    } | {
         f"weak.{setting}.{table}.{ending}"
         for setting in ("static", "dynamic")
         for table in (
