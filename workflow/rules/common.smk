@@ -2,7 +2,7 @@ import re
 import sys
 from pathlib import Path
 
-from ultrbench import study
+from ultrbench import study, variations
 from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
@@ -22,6 +22,7 @@ try:
     }
     REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
+    config = read_config(variations.derive(config), SCHEMAS["config"], REGISTRY)
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 

@@ -61,6 +61,10 @@ def own_log(wildcards):
     ]
 
 
+def hidden_features(wildcards):
+    return config["settings"][wildcards.setting]["hidden_features"]
+
+
 def estimator_code(wildcards):
     kind = config["estimators"][wildcards.estimator]["kind"]
     source = ESTIMATORS[kind].partition(":")[0].removeprefix("ultrbench.")

@@ -18,6 +18,7 @@ rule estimate_propensity:
         mem_mb=2000,
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        hidden_features=hidden_features,
         seeds=SEEDS,
     script:
         "../scripts/estimate_propensity.py"
@@ -34,6 +35,7 @@ use rule estimate_propensity as estimate_jointly with:
         mem_mb=8000,  # lightgbm_position holds a row for each document of each distinct session
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        hidden_features=hidden_features,
         training={key: config["training"][key] for key in study.SIZE},
         seeds=SEEDS,
 
