@@ -208,3 +208,51 @@ def theta_index_files(wildcards, pattern):
         )
         for policy, setting, _, seed, track, last, estimator in theta_index()
     ]
+
+
+GRIDS = variations.configurations(config) if variations.TUNING in config else {}
+
+# (configuration, policy, seed) of everything that tuning compares.
+TRIALS = [
+    (name, policy, seed)
+    for found in GRIDS.values()
+    for name in found
+    for policy in STUDY["policies"]
+    for seed in SEEDS
+]
+
+
+def theta_of(setting, method):
+    """Track, round and estimator of the propensities that a method ends with."""
+    last = study.final_round(config, setting, method)
+    estimator = config["methods"][method].get("estimator")
+    return {"track": track_of(method, last), "round": last, "estimator": estimator}
+
+
+def trial_files(wildcards, pattern):
+    return [
+        at(
+            pattern,
+            wildcards,
+            policy=policy,
+            setting=variations.TUNING,
+            seed=seed,
+            method=name,
+            **theta_of(variations.TUNING, name),
+        )
+        for name, policy, seed in TRIALS
+    ]
+
+
+def benchmark_of(dataset, policy, setting, method):
+    """Where Snakemake writes what an estimator cost."""
+    return ESTIMATION_BENCHMARK.format(
+        dataset=dataset, policy=policy, setting=setting, **theta_of(setting, method)
+    )
+
+
+def trial_benchmarks(wildcards):
+    return [
+        (name, policy, benchmark_of(wildcards.dataset, policy, variations.TUNING, name))
+        for name, policy in dict.fromkeys(trial[:2] for trial in TRIALS)
+    ]

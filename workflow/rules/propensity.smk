@@ -10,7 +10,7 @@ rule estimate_propensity:
     log:
         "results/logs/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.log",
     benchmark:
-        "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
+        ESTIMATION_BENCHMARK
     wildcard_constraints:
         estimator=names(study.estimators(config, joint=False)),
     threads: 1
