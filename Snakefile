@@ -18,6 +18,7 @@ include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
 
 
@@ -30,6 +31,7 @@ localrules:
     ranking,
     evaluation,
     paper,
+    sweeps,
     tuning,
 
 

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ultrbench.errors import UserError
-from ultrbench.study import BASELINES
+from ultrbench.study import BASELINES, list_size, policy_queries
 
 TUNING = "tuning"
 
@@ -38,6 +38,10 @@ def _entries(config: Mapping[str, Any], sweep: str) -> dict[str, tuple[str, dict
     """The name and content of the entry of each value; the base stands for its own value."""
     about = config["sweeps"][sweep]
     base = config[about["section"]][about["base"]]
+    has = base
+    if about["section"] == "policies":
+        queries, size = (own(config, about["base"]) for own in (policy_queries, list_size))
+        has = {**base, "policy_queries": queries["mode"], "list_size": size}
     entries = {}
     for value in about["values"]:
         name = value_name(value)
@@ -46,7 +50,7 @@ def _entries(config: Mapping[str, Any], sweep: str) -> dict[str, tuple[str, dict
                 f"sweeps.{sweep}.values: {'two values are' if name else 'a value is'} called"
                 f" {name or 'nothing'}, as mappings go by their kind; name each kind once."
             )
-        if base.get(about["key"]) == value:
+        if has.get(about["key"]) == value:
             entries[name] = (about["base"], base)
         else:
             entries[name] = (f"{sweep}-{name.replace('.', '_')}", {**base, about["key"]: value})
@@ -151,9 +155,9 @@ def derive(config: Mapping[str, Any]) -> dict[str, Any]:
     config = dict(config)
     for sweep, about in config.get("sweeps", {}).items():
         _wanted(config, f"sweeps.{sweep}.base", about["section"], [about["base"]])
-        added = dict(_entries(config, sweep).values())
-        del_base = {name: entry for name, entry in added.items() if name != about["base"]}
-        config = _with(config, f"sweeps.{sweep}", about["section"], del_base)
+        points = _entries(config, sweep).values()
+        added = {name: entry for name, entry in points if name != about["base"]}
+        config = _with(config, f"sweeps.{sweep}", about["section"], added)
     return _tuning_study(config) if TUNING in config else config
 
 

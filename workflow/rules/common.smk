@@ -39,6 +39,7 @@ THETA = f"{ROUND}/theta/{{estimator}}"
 ESTIMATION_BENCHMARK = "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
 TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
+SWEEP = "results/sweeps/{dataset}/{sweep}"
 FIGURE = "results/figures/{dataset}/{name}"
 LOG_FILES = [
     "train.lists.parquet",
@@ -72,6 +73,7 @@ wildcard_constraints:
     track=names([*study.LOGS, *config["methods"]]),
     method=names(config["methods"]),
     estimator=names(config["estimators"]),
+    sweep=names(config["sweeps"]),
     round=r"\d+",
     seed=r"\d+",
 

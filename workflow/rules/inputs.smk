@@ -256,3 +256,72 @@ def trial_benchmarks(wildcards):
         (name, policy, benchmark_of(wildcards.dataset, policy, variations.TUNING, name))
         for name, policy in dict.fromkeys(trial[:2] for trial in TRIALS)
     ]
+
+
+def axis_name(sweep):
+    about = config["sweeps"][sweep]
+    return about.get("label", about["key"])
+
+
+def estimated_methods(setting):
+    """The methods of a setting that have an estimator, in the order of the table's rows."""
+    return [
+        method
+        for method in study.study_methods(config, setting)
+        if "estimator" in config["methods"][method]
+    ]
+
+
+def swept(sweep):
+    """(point, method, seed) of the estimates along a sweep."""
+    return [
+        (point, method, seed)
+        for point in variations.sweep_points(config, sweep)
+        for method in estimated_methods(point.setting)
+        for seed in SEEDS
+    ]
+
+
+def swept_files(wildcards, pattern):
+    return [
+        at(
+            pattern,
+            wildcards,
+            policy=point.policy,
+            setting=point.setting,
+            seed=seed,
+            **theta_of(point.setting, method),
+        )
+        for point, method, seed in swept(wildcards.sweep)
+    ]
+
+
+def swept_candidates(sweep):
+    """Points of different policies have different candidates: all documents compare."""
+    return "full" if config["sweeps"][sweep]["section"] == "policies" else KINDS[0]
+
+
+def swept_benchmarks(wildcards):
+    """Method, policy, setting and benchmark of everything that the sweeps estimate, each once."""
+    entries = {
+        (method, point.policy, point.setting): None
+        for sweep in config["sweeps"]
+        for point, method, _ in swept(sweep)
+    }
+    return [
+        (*entry, benchmark_of(wildcards.dataset, entry[1], entry[2], entry[0]))
+        for entry in entries
+    ]
+
+
+# Estimators to judge: all that learn theta from clicks, or a ranker that stands for it.
+CARDS = [
+    method
+    for method, entry in config["methods"].items()
+    if any(
+        method in estimated_methods(point.setting)
+        for sweep in config["sweeps"]
+        for point in variations.sweep_points(config, sweep)
+    )
+    and config["estimators"][entry["estimator"]]["kind"] not in ("naive", "oracle")
+]
