@@ -153,7 +153,9 @@ def _listed(rows: "pd.DataFrame") -> str:
     several = len(rows["panel"].unique()) > 1
     parts = []
     for axis, part in rows.groupby("axis", sort=False):
-        values = [f"{v} ({p})" if several else v for v, p in zip(part.value, part.panel)]
+        values = [
+            f"{v} ({p})" if several else v for v, p in zip(part.value, part.panel, strict=True)
+        ]
         parts.append(f"{axis} {', '.join(values)}")
     return "; ".join(parts)
 
@@ -199,8 +201,9 @@ def _cost_text(own: "pd.DataFrame", estimator: Mapping[str, Any], trees: int) ->
     fits = own["iterations"].median()
     passes = fits * estimator["trees"] * (estimator["folds"] - 1) / trees
     return (
-        f"Up to {passes:.1f} x the trees of a plain ranker in the median ({estimator['folds']} folds"
-        f" x {estimator['trees']} trees x {fits:.0f} steps, each on the other folds); {where}."
+        f"Up to {passes:.1f} x the trees of a plain ranker in the median ({estimator['folds']}"
+        f" folds x {estimator['trees']} trees x {fits:.0f} steps, each on the other folds);"
+        f" {where}."
     )
 
 
@@ -340,9 +343,9 @@ def card_figure(card: Card) -> "Figure":
         gains.set_xlabel(f"{card.metric} less {card.reference}")
         gains.tick_params(axis="y", length=0, labelleft=False)
         note = (
-            f"Means and standard deviations over seeds, a row a condition. Dashed: {THETA_MARGIN} of"
-            f" theta, {SCORE_MARGIN} of {card.metric}. A white core: not every estimate converged."
-            " No dot: no propensity by position to compare."
+            f"Means and standard deviations over seeds, a row a condition. Dashed: {THETA_MARGIN}"
+            f" of theta, {SCORE_MARGIN} of {card.metric}. A white core: not every estimate"
+            " converged. No dot: no propensity by position to compare."
         )
         figure.text(0.07, top - height - 0.045, fill(note, 150), fontsize=6, va="top", color="0.3")
     return figure
