@@ -20,8 +20,7 @@ rule simulate_clicks:
         setting=lambda wildcards: {
             key: value
             for key, value in config["settings"][wildcards.setting].items()
-            if key
-            not in ("rounds", "training_rounds", "methods", "hidden_features")
+            if key not in ("rounds", "training_rounds", "methods", "hidden_features")
         },
         log_name=log_of_track,
         seeds=SEEDS,

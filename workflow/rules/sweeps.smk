@@ -1,7 +1,12 @@
 rule summarise_sweep:
     input:
         scores=lambda wildcards: [
-            at(f"{EVALUATION}/rounds.csv", wildcards, policy=p.policy, setting=p.setting)
+            at(
+                f"{EVALUATION}/rounds.csv",
+                wildcards,
+                policy=p.policy,
+                setting=p.setting,
+            )
             for p in variations.sweep_points(config, wildcards.sweep)
         ],
         thetas=lambda wildcards: swept_files(wildcards, f"{THETA}.csv"),
