@@ -1,4 +1,4 @@
-"""Error of theta, hidden features, the tables of sweeps, the cards, and the choice of tuning."""
+"""Hidden features, the tables of sweeps, the cards, and the choice of tuning."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,6 @@ import pytest
 
 from ultrbench.datasets.split import hide_features
 from ultrbench.files import write_json
-from ultrbench.propensity.error import theta_error
 from ultrbench.propensity.estimate import up_to_scale, write_estimate
 from ultrbench.reporting.cards import card_figure, card_latex, make_card
 from ultrbench.reporting.figures import save_figure, sweep_figure
@@ -20,16 +19,6 @@ from ultrbench.stages.tuning import Trial, choose, trials_frame, tune
 
 TRUTH = np.array([0.8, 0.4, 0.2])
 ETAS = ["0.5", "1"]
-
-
-def test_the_error_of_theta_knows_no_scale_and_counts_from_the_second_position() -> None:
-    error, signed = theta_error(np.array([2.0, 2.0, 0.25]), TRUTH)
-    off = [np.log(2.0 / 2.0) - np.log(0.4 / 0.8), np.log(0.25 / 2.0) - np.log(0.2 / 0.8)]
-    assert error == pytest.approx((abs(off[0]) + abs(off[1])) / 2)
-    assert signed == pytest.approx((off[0] + off[1]) / 2)
-    assert theta_error(3 * TRUTH[:2], TRUTH) == pytest.approx((0, 0))
-    assert np.isnan(theta_error(np.array([1.0, np.nan, 0.1]), TRUTH)).all()
-    assert np.isnan(theta_error(np.array([1.0, 0.0, 0.1]), TRUTH)).all()
 
 
 def test_hidden_features_are_nested_and_exactly_as_many() -> None:

@@ -24,6 +24,8 @@ rule simulate_clicks:
         },
         log_name=log_of_track,
         seeds=SEEDS,
+    message:
+        "Simulate clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
     script:
         "../scripts/simulate_clicks.py"
 
@@ -46,6 +48,8 @@ rule import_clicks:
     params:
         folder=lambda wildcards: config["settings"][wildcards.setting]["click_log"],
         seeds=SEEDS,
+    message:
+        "Check the click log of {wildcards.setting}"
     script:
         "../scripts/import_clicks.py"
 

@@ -12,6 +12,8 @@ rule fetch_dataset:
         dataset=lambda wildcards: FETCHED[wildcards.archive],
         entry=lambda wildcards: REGISTRY[FETCHED[wildcards.archive]],
         downloads=lambda wildcards, output: str(Path(output[0]).parent),
+    message:
+        "Download {wildcards.archive}"
     script:
         "../scripts/fetch_dataset.py"
 
@@ -33,6 +35,8 @@ rule prepare_dataset:
     params:
         entry=lambda wildcards: REGISTRY[wildcards.dataset],
         downloads=config["downloads"],
+    message:
+        "Prepare the data set {wildcards.dataset}"
     script:
         "../scripts/prepare_dataset.py"
 

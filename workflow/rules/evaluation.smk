@@ -31,6 +31,8 @@ rule evaluate_rankers:
         headline=study.headline_metric(config),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         seeds=SEEDS,
+    message:
+        "Measure the rankers of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:
         "../scripts/evaluate_rankers.py"
 
@@ -55,6 +57,8 @@ rule compare_rankers:
         not_marked=lambda wildcards: controls(wildcards.setting),
         resamples=config["evaluation"]["resamples"],
         bootstraps=config["evaluation"]["bootstraps"],
+    message:
+        "Test the rankers of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:
         "../scripts/compare_rankers.py"
 

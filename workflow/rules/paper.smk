@@ -26,6 +26,8 @@ rule write_tables:
         control=lambda wildcards: next(iter(controls(wildcards.setting)), None),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         list_size=lambda wildcards: study.list_size(config, wildcards.policy),
+    message:
+        "Write the tables of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:
         "../scripts/write_tables.py"
 
@@ -77,6 +79,8 @@ rule draw_figures:
         headline=study.headline_metric(config),
         order=[*config["methods"], *study.BASELINES],
         labels=LABELS,
+    message:
+        "Draw the figures of {wildcards.dataset}"
     script:
         "../scripts/draw_figures.py"
 
@@ -98,10 +102,35 @@ rule write_summary:
         comparisons=study_files("{dataset}/{policy}/{setting}"),
         headline=study.headline_metric(config),
         labels=LABELS,
+    message:
+        "Write the summary"
     script:
         "../scripts/write_summary.py"
+
+
+rule write_provenance:
+    input:
+        summary=rules.write_summary.output,
+        datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
+        code=code("stages.provenance"),
+    output:
+        "results/provenance.json",
+    log:
+        "results/logs/paper/provenance.log",
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        config=config,
+        datasets=STUDY["datasets"],
+        source=workflow.basedir,
+    message:
+        "Note versions, commit and checksums"
+    script:
+        "../scripts/write_provenance.py"
 
 
 rule paper:
     input:
         rules.write_summary.output,
+        rules.write_provenance.output,

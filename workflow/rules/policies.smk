@@ -21,6 +21,8 @@ rule train_policy:
         policy_queries=lambda wildcards: study.policy_queries(config, wildcards.policy),
         list_size=lambda wildcards: study.list_size(config, wildcards.policy),
         seeds=SEEDS,
+    message:
+        "Train the logging policy {wildcards.policy} on {wildcards.dataset}"
     script:
         "../scripts/train_policy.py"
 

@@ -20,6 +20,8 @@ rule estimate_propensity:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
         hidden_features=hidden_features,
         seeds=SEEDS,
+    message:
+        "Estimate propensities: {wildcards.estimator} on {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
     script:
         "../scripts/estimate_propensity.py"
 

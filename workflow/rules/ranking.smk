@@ -42,6 +42,8 @@ rule train_ranker:
         hidden_features=hidden_features,
         cutoff=int(study.headline_metric(config).split("@")[1]),
         seeds=SEEDS,
+    message:
+        "Train the ranker of {wildcards.method}: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, round {wildcards.round}"
     script:
         "../scripts/train_ranker.py"
 

@@ -35,6 +35,8 @@ rule summarise_sweep:
         metric=study.headline_metric(config),
         order=[*config["methods"], *study.BASELINES],
         labels=LABELS,
+    message:
+        "Summarise the sweep {wildcards.sweep} on {wildcards.dataset}"
     script:
         "../scripts/summarise_sweep.py"
 
@@ -67,6 +69,8 @@ rule write_cards:
         benchmarks=swept_benchmarks,
         labels=LABELS,
         seeds=SEEDS,
+    message:
+        "Write the cards of {wildcards.dataset}"
     script:
         "../scripts/write_cards.py"
 

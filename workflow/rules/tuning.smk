@@ -22,6 +22,8 @@ rule choose_parameters:
         oracle_tuned=["dla"],
         labels=LABELS,
         seeds=SEEDS,
+    message:
+        "Choose parameters on {wildcards.dataset}"
     script:
         "../scripts/choose_parameters.py"
 

@@ -1,73 +1,54 @@
-"""How far estimated propensities are from the simulator's own."""
+"""How far learned propensities are from the truth."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ultrbench.propensity.estimate import read_by_position
-from ultrbench.simulation.truth import is_by_position, read_truth
 
+class ThetaError(NamedTuple):
+    """Errors of log(theta_k / theta_1) over the positions k = 2..N.
 
-def theta_error(relative: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Return the error of theta and its signed mean.
-
-    Parameters
+    Attributes
     ----------
-    relative : numpy.ndarray
-        float64 ``[positions]``, theta_k / theta_1 as estimated.
-    truth : numpy.ndarray
-        float64, the true theta, up to a factor; no shorter.
-
-    Returns
-    -------
-    error : float
-        Mean over k >= 2 of abs(log(relative_k / relative_1) - log(truth_k / truth_1)); NaN where
-        a value is not positive, or there is one position only.
+    error, by_clicks : float
+        Mean absolute error, every position alike or weighted by its clicks.
     signed : float
-        The same without abs: below 0 where propensities fall too fast.
-
-    Examples
-    --------
-    >>> error, signed = theta_error(np.array([1, 0.5, 0.25]), np.array([1, 1, 0.25]))
-    >>> bool(np.isclose(error, np.log(2) / 2)), bool(np.isclose(signed, -np.log(2) / 2))
-    (True, True)
+        Mean error with its sign: below 0 where theta_k is too small, which overestimates how much
+        more the top is examined.
     """
-    truth = truth[: len(relative)]
-    if len(relative) < 2 or not ((relative > 0) & (truth > 0)).all():
-        return np.nan, np.nan
-    off = np.log(relative[1:] / relative[0]) - np.log(truth[1:] / truth[0])
-    return float(np.abs(off).mean()), float(off.mean())
+
+    error: float
+    by_clicks: float
+    signed: float
 
 
-def read_theta_error(table: Path, truths: Sequence[Path]) -> tuple[float, float]:
-    """Return `theta_error` of an estimate on the logs of some rounds.
+def theta_error(relative: np.ndarray, truth: np.ndarray, clicks: np.ndarray) -> ThetaError:
+    """Return the errors of propensities: e_k = log(theta_k / theta_1) - log(true ratio).
 
     Parameters
     ----------
-    table : pathlib.Path
-        ``theta.csv``.
-    truths : sequence of pathlib.Path
-        ``truth.csv`` of the rounds.
+    relative, truth : numpy.ndarray
+        float64 ``[positions]``, learned and true propensities, each on any scale.
+    clicks : numpy.ndarray
+        ``[positions]``, clicks of the log that the estimate was made from.
 
     Returns
     -------
-    tuple of float
-        NaN where examination is not a function of position alone, or no truth is known.
+    ThetaError
+        Infinite where a propensity is 0; NaN where one is no number or below 0, or where there is
+        no second position. Without a click below position 1 `by_clicks` is NaN.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from ultrbench.propensity.estimate import up_to_scale, write_estimate
-    >>> from ultrbench.simulation.truth import write_truth
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> write_truth(folder / "truth.csv", np.array([0.8, 0.4]))
-    >>> estimate = up_to_scale(np.array([1.0, 0.5]))
-    >>> write_estimate(estimate, folder / "theta.csv", folder / "theta.json")
-    >>> read_theta_error(folder / "theta.csv", [folder / "truth.csv"])
-    (0.0, 0.0)
+    >>> learned, true = np.array([1.0, 0.5, 0.5]), np.array([0.8, 0.8, 0.4])
+    >>> error = theta_error(learned, true, np.array([9, 3, 1]))  # e_2 = -log 2, e_3 = 0
+    >>> [round(float(part / np.log(2)), 3) for part in error]
+    [0.5, 0.75, -0.5]
     """
-    truth = read_truth(truths)
-    if truth is None or not is_by_position(truths):
-        return np.nan, np.nan
-    return theta_error(read_by_position(table, "relative"), truth)
+    if len(relative) < 2:
+        return ThetaError(np.nan, np.nan, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.log(relative[1:] / relative[0]) - np.log(truth[1:] / truth[0])
+    used = clicks[1:] > 0
+    by_clicks = np.average(np.abs(error[used]), weights=clicks[1:][used]) if used.any() else np.nan
+    return ThetaError(float(np.abs(error).mean()), float(by_clicks), float(error.mean()))

@@ -302,7 +302,8 @@ def sweep_figure(
     panels = list(frame.groupby("panel", sort=False))
     width = COLUMN if len(panels) == 1 else PAGE
     # Below this an error is rounding, and would stretch a logarithmic axis over empty decades.
-    frame = frame.assign(theta_error=frame["theta_error"].where(frame["theta_error"] > 1e-6))
+    drawn = frame["theta_error"].between(1e-6, 1e6)
+    frame = frame.assign(theta_error=frame["theta_error"].where(drawn))
     with house_style():
         entries = [_entry(method, order, labels) for method in methods]
         per_row, lines = _legend_shape(entries, width, matplotlib.rcParams["legend.handlelength"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tabulate import tabulate
 
 from ultrbench.datasets.split import read_split
 from ultrbench.files import read_json, write_text
@@ -22,9 +23,18 @@ from ultrbench.reporting.tables import (
 )
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
-from ultrbench.stages.evaluation import TESTS_SEED
+from ultrbench.stages.evaluation import KEYS, TESTS_SEED
 
 LEARNED = "Learned from clicks"
+COMPARISON_COLUMNS = [
+    "difference",
+    "95 % interval",
+    "p",
+    "p, Holm",
+    "p, max-T",
+    "MDE",
+    "wins/ties/losses",
+]
 
 
 def write_tables(
@@ -204,6 +214,28 @@ def draw_spread(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> Non
     figures.save_figure(figures.spread_figure(last, **style), *files)
 
 
+def _comparison_cells(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
+    """One line of the summary's comparison with the reference, as text."""
+    cells = [display_name(row["method"], labels), f"{row['mean']:.4f}"]
+    if row["method"] == row["reference"]:
+        return [*cells, "the reference", *[""] * (len(COMPARISON_COLUMNS) - 1)]
+    interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
+    corrected = [
+        "" if np.isnan(row[name]) else f"{row[name]:.3g}" for name in ("p_holm", "p_max_t")
+    ]
+    counts = f"{row['wins']}/{row['ties']}/{row['losses']}"
+    difference = f"{row['difference']:+.4f}"
+    return [
+        *cells,
+        difference,
+        interval,
+        f"{row['p']:.3g}",
+        *corrected,
+        f"{row['mde']:.4f}",
+        counts,
+    ]
+
+
 def write_summary(
     summary: Path,
     tables: Sequence[Path],
@@ -232,24 +264,20 @@ def write_summary(
     """
     lines = ["# Results", "", f"## {headline} against the reference", ""]
     lines += [
-        "Mean difference to the reference with its 95 % crossed bootstrap interval (queries and"
-        " replicates), truncated candidates first. Methods in descending order of the mean.",
+        "Difference: the mean over queries and replicates of method minus reference, with its 95 %"
+        " crossed bootstrap interval. p: Fisher randomisation test, raw and corrected over the"
+        " methods by Holm and max-T. MDE: the least difference found with 80 % power.",
         "",
     ]
     for dataset, policy, setting, path in comparisons:
         frame = pd.read_csv(path)
         frame = frame[frame["metric"] == headline]
-        for (candidates, validation), part in frame.groupby(
-            ["candidates", "validation"], sort=False
-        ):
+        for (candidates, validation), part in frame.groupby(KEYS, sort=False):
             lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
             ranked = part.sort_values("mean", ascending=False, kind="stable")
-            for row in ranked.rename(columns={"mean": "mean_value"}).itertuples():
-                against = f"{row.difference:+.4f}, {row.low:+.4f} to {row.high:+.4f}"
-                against = "the reference" if row.method == row.reference else against
-                name = display_name(row.method, labels)
-                lines.append(f"- {name} {row.mean_value:.4f} ({against})")
-            lines.append("")
+            rows = [_comparison_cells(row, labels) for row in ranked.to_dict("records")]
+            headers = ["Method", headline, *COMPARISON_COLUMNS]
+            lines += [tabulate(rows, headers, tablefmt="pipe", disable_numparse=True), ""]
     here = summary.parent
     for drawing in drawings:
         lines += [f"## {drawing.stem}", "", f"![{drawing.stem}]({drawing.relative_to(here)})", ""]

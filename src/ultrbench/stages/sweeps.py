@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ultrbench.files import read_json, replacing, write_text
-from ultrbench.propensity.error import read_theta_error
+from ultrbench.propensity.judge import read_theta_error
 from ultrbench.reporting import cards, figures
 
 KEYS = ["panel", "value", "method", "seed"]

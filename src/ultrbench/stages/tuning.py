@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ultrbench.files import read_json, replacing, write_text
-from ultrbench.propensity.error import read_theta_error
+from ultrbench.propensity.judge import read_theta_error
 from ultrbench.propensity.estimate import is_converged
 from ultrbench.reporting.names import display_name
 
