@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ultrbench.files import read_json, replacing, write_text
-from ultrbench.propensity.judge import read_theta_error
 from ultrbench.propensity.estimate import is_converged
+from ultrbench.propensity.judge import read_theta_error
 from ultrbench.reporting.names import display_name
 
 
