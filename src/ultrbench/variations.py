@@ -15,10 +15,10 @@ TUNING = "tuning"
 
 
 class Point(NamedTuple):
-    """One point of a sweep: its value, what else it runs with, and the entries that make it."""
+    """One point of a sweep: what else it runs with, its value, and the entries that make it."""
 
-    value: str
     panel: str
+    value: str
     policy: str
     setting: str
 
@@ -89,12 +89,12 @@ def sweep_points(config: Mapping[str, Any], sweep: str) -> list[Point]:
     names = {value: name for value, (name, _) in _entries(config, sweep).items()}
     if config["sweeps"][sweep]["section"] == "settings":
         return [
-            Point(value, policy, policy, name)
+            Point(policy, value, policy, name)
             for policy in config["study"]["policies"]
             for value, name in names.items()
         ]
     return [
-        Point(value, setting, name, setting)
+        Point(setting, value, name, setting)
         for setting in config["study"]["settings"]
         for value, name in names.items()
     ]

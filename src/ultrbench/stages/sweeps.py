@@ -134,9 +134,9 @@ def write_cards(
         Labels of methods.
     """
     parts = [
-        pd.read_csv(path, dtype={"value": str}, keep_default_na=False, na_values=[""]).assign(
-            axis=axis
-        )
+        pd.read_csv(
+            path, dtype={"value": str, "panel": str}, keep_default_na=False, na_values=[""]
+        ).assign(axis=axis)
         for axis, path in tables.items()
     ]
     frame = cards.against(pd.concat(parts, ignore_index=True), reference)
