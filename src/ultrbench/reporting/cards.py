@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 THETA_MARGIN, SCORE_MARGIN = 0.05, 0.005
 CONDITION = ["axis", "panel", "value"]
 A4 = 8.27, 11.69  # inches
+WIDTH = 125  # characters of the card's small type on a line
 
 _SHUFFLED = "sessions under shuffled lists"
 _SEVERAL = "documents that were shown at several positions: shuffled lists or several rounds"
@@ -150,14 +151,22 @@ def _sentence(text: str) -> str:
 
 def _listed(rows: "pd.DataFrame") -> str:
     """Conditions by axis: "eta 0, 0.5; eps 0.1"."""
-    several = len(rows["panel"].unique()) > 1
     parts = []
     for axis, part in rows.groupby("axis", sort=False):
+        several = len(part["panel"].unique()) > 1
         values = [
             f"{v} ({p})" if several else v for v, p in zip(part.value, part.panel, strict=True)
         ]
         parts.append(f"{axis} {', '.join(values)}")
     return "; ".join(parts)
+
+
+def _row_names(rows: "pd.DataFrame") -> list[str]:
+    several = rows.groupby("axis")["panel"].transform("nunique") > 1
+    return [
+        f"{row.axis}: {row.value}" + (f" ({row.panel})" if more else "")
+        for row, more in zip(rows.itertuples(), several, strict=True)
+    ]
 
 
 def _theta_text(rows: "pd.DataFrame") -> str:
@@ -300,13 +309,15 @@ def card_figure(card: Card) -> "Figure":
     with house_style():
         figure = Figure(A4)
         figure.text(0.07, 0.965, card.title, fontsize=14, va="top")
-        text = fill(card.about, 150)
-        text += "\n\n" + "\n".join(fill(f"{head}: {said}", 150) for head, said in card.facts)
+        text = fill(card.about, WIDTH)
+        text += "\n\n" + "\n".join(fill(f"{head}: {said}", WIDTH) for head, said in card.facts)
         figure.text(0.07, 0.94, text, fontsize=7, va="top", linespacing=1.35)
         top = 0.94 - (text.count("\n") + 2) * 7 * 1.55 / 72 / A4[1] - 0.01
         height = min(top - 0.075, 0.017 * len(rows) + 0.01)
+        names = _row_names(rows)
+        left = min(0.1 + 0.0068 * max(map(len, names)), 0.5)
         grid = figure.add_gridspec(
-            1, 2, left=0.3, right=0.95, bottom=top - height, top=top, wspace=0.06
+            1, 2, left=left, right=0.95, bottom=top - height, top=top, wspace=0.06
         )
         errors, gains = grid.subplots(sharey=True)
         places = range(len(rows))
@@ -330,14 +341,7 @@ def card_figure(card: Card) -> "Figure":
             rows.loc[unsettled, "theta_error"], rows.index[unsettled], "o", color="white",
             markersize=2, zorder=5,
         )  # fmt: skip
-        several = len(rows["panel"].unique()) > 1
-        errors.set_yticks(
-            places,
-            [
-                f"{row.axis}: {row.value}{f', {row.panel}' if several else ''}"
-                for row in rows.itertuples()
-            ],
-        )
+        errors.set_yticks(places, names)
         errors.set_ylim(len(rows) - 0.4, -0.6)
         errors.set_xlabel("error of theta")
         gains.set_xlabel(f"{card.metric} less {card.reference}")
@@ -347,5 +351,7 @@ def card_figure(card: Card) -> "Figure":
             f" of theta, {SCORE_MARGIN} of {card.metric}. A white core: not every estimate"
             " converged. No dot: no propensity by position to compare."
         )
-        figure.text(0.07, top - height - 0.045, fill(note, 150), fontsize=6, va="top", color="0.3")
+        figure.text(
+            0.07, top - height - 0.045, fill(note, WIDTH), fontsize=6, va="top", color="0.3"
+        )
     return figure
