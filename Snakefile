@@ -11,13 +11,18 @@ container: "docker://python:3.11-slim"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
+include: "workflow/rules/diagnosis_inputs.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/policies.smk"
 include: "workflow/rules/clicks.smk"
 include: "workflow/rules/propensity.smk"
 include: "workflow/rules/ranking.smk"
 include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/metrics.smk"
+include: "workflow/rules/diagnosis.smk"
+include: "workflow/rules/ledger.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
 
@@ -30,7 +35,12 @@ localrules:
     propensity,
     ranking,
     evaluation,
+    metrics,
+    trec,
+    identifiability,
+    ledger,
     paper,
+    claims,
     sweeps,
     tuning,
 
@@ -39,3 +49,4 @@ rule all:
     default_target: True
     input:
         rules.paper.input,
+        rules.claims.input,

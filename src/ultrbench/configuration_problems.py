@@ -12,6 +12,7 @@ NAME_RULE = (
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
 KINDS_FOR_WEIGHTS = {"affine": ("trust", "oracle"), "dcm": ("last_clicks", "oracle")}
+MOVED_DOCUMENTS = ("harvest", "fixed_effects")
 SIMULATION_KEYS = (
     "click_model",
     "eta",
@@ -106,6 +107,7 @@ def contradictions(
             yield from _click_log_problems(name, config, schema)
         else:
             yield from _click_model_problems(name, setting, schema)
+            yield from _unmoved_documents(name, config)
 
     for name in sorted(RESERVED_METHODS & set(methods)):
         yield refusal(
@@ -157,6 +159,10 @@ def contradictions(
         )
 
     evaluation = config.get("evaluation", {})
+    for name in evaluation.get("metrics", []):
+        sentence = _metric_problem(name)
+        if sentence:
+            yield refusal(("evaluation", "metrics"), sentence)
     largest = max(evaluation.get("cutoffs", [0]))
     if "truncated" in evaluation.get("candidates", []) and largest > config.get("list_size", 63):
         yield refusal(
@@ -164,6 +170,17 @@ def contradictions(
             f"at most list_size ({config['list_size']}) is wanted for the truncated candidates, "
             f"got {largest}.",
         )
+
+
+def _metric_problem(name: str) -> str | None:
+    from ultrbench.errors import UserError
+    from ultrbench.evaluation.metrics import parse_metric
+
+    try:
+        canonical = parse_metric(name).name
+    except UserError as error:
+        return str(error)
+    return None if canonical == name else f"write {canonical} for {name}, as the tables do."
 
 
 def allowed(schema: Mapping[str, Any]) -> str:
@@ -347,6 +364,26 @@ def _click_model_problems(
     for key in _set_keys(setting, reasons, schema):
         path = ("settings", name, key)
         yield Problem(path, f"{_where(path)}: without effect, as {reasons[key]}; leave it out.")
+
+
+def _unmoved_documents(name: str, config: Mapping[str, Any]) -> Iterator[Problem]:
+    """Estimators that compare a document with itself, where the first round moves none."""
+    setting = config["settings"][name]
+    if setting["display"] != "policy":
+        return
+    when = "the one round" if setting["rounds"] == 1 else "round 0"
+    for method in setting.get("methods", []):
+        entry = config.get("methods", {}).get(method, {})
+        estimator = entry.get("estimator")
+        kind = config.get("estimators", {}).get(estimator, {}).get("kind")
+        if kind in MOVED_DOCUMENTS and entry.get("log") != "randomized":
+            yield Problem(
+                ("settings", name, "methods"),
+                f"{_where(('settings', name, 'methods'))}: {method} has an estimator of kind {kind}"
+                " and needs documents that were seen at several positions, and the"
+                f" {entry.get('log')} log shows one list a query in {when}; give the method `log:"
+                " randomized`, or the setting `display: plackett_luce`.",
+            )
 
 
 def _method_problems(

@@ -6,8 +6,10 @@ It stands apart from the checks, so that editing one of them re-runs no stage.
 from collections.abc import Mapping
 from typing import Any
 
+from ultrbench.evaluation.interfaces import INTERFACES
+
 METRICS = ("nDCG", "ERR")
-HEADLINE_CUTOFF = 10
+STOPPING_CUTOFF = 10
 LOGS = ("initial", "randomized", "replica")
 BASELINES = ("logging_policy", "random_order")
 JOINT = ("paird", "vectorization", "lightgbm_position")
@@ -86,27 +88,76 @@ def list_size(config: Mapping[str, Any], policy: str) -> int:
 
 
 def headline_metric(config: Mapping[str, Any]) -> str:
-    """Return the metric of the tests: nDCG@10, or nDCG at the largest cutoff without a 10.
+    """Return the metric of the tests: that of the interface, at a cutoff of the study.
+
+    Where the metric's own cutoff is not among the study's, it is the largest of these.
 
     Examples
     --------
-    >>> headline_metric({"evaluation": {"cutoffs": [1, 3, 5]}})
-    'nDCG@5'
+    >>> headline_metric({"interface": "feed", "evaluation": {"cutoffs": [1, 3, 5]}})
+    'RBP(p=.8)@5'
+    >>> headline_metric({"interface": "exhaustive", "evaluation": {"cutoffs": [1, 10]}})
+    'AP'
+    """
+    metric, at, own = INTERFACES[config["interface"]].partition("@")
+    cutoffs = config["evaluation"]["cutoffs"]
+    return metric + at + (own if not at or int(own) in cutoffs else str(max(cutoffs)))
+
+
+def stopping_cutoff(config: Mapping[str, Any]) -> int:
+    """Return the ranks that count when nDCG stops the boosting, whatever the headline metric.
+
+    Examples
+    --------
+    >>> stopping_cutoff({"evaluation": {"cutoffs": [1, 3, 5]}})
+    5
     """
     cutoffs = config["evaluation"]["cutoffs"]
-    return f"nDCG@{HEADLINE_CUTOFF if HEADLINE_CUTOFF in cutoffs else max(cutoffs)}"
+    return STOPPING_CUTOFF if STOPPING_CUTOFF in cutoffs else max(cutoffs)
 
 
 def metric_names(config: Mapping[str, Any]) -> list[str]:
-    """Return the canonical names of the metrics, in the order of the table's columns.
+    """Return the canonical names of the tested metrics, in the order of the table's columns.
+
+    The headline metric is the first where it is no nDCG or ERR at a cutoff of the study.
 
     Examples
     --------
-    >>> metric_names({"evaluation": {"cutoffs": [1, 10]}})
+    >>> metric_names({"interface": "result_page", "evaluation": {"cutoffs": [1, 10]}})
     ['nDCG@1', 'nDCG@10', 'ERR@1', 'ERR@10']
+    >>> metric_names({"interface": "single_answer", "evaluation": {"cutoffs": [10]}})
+    ['RR@10', 'nDCG@10', 'ERR@10']
     """
     cutoffs = config["evaluation"]["cutoffs"]
-    return [f"{metric}@{cutoff}" for metric in METRICS for cutoff in cutoffs]
+    names = [f"{metric}@{cutoff}" for metric in METRICS for cutoff in cutoffs]
+    headline = headline_metric(config)
+    return names if headline in names else [headline, *names]
+
+
+def measured_metrics(config: Mapping[str, Any]) -> list[str]:
+    """Return the tested metrics and the further ones of the table `metrics`.
+
+    Examples
+    --------
+    >>> evaluation = {"cutoffs": [10], "metrics": ["AP", "ERR@10"]}
+    >>> measured_metrics({"interface": "result_page", "evaluation": evaluation})
+    ['nDCG@10', 'ERR@10', 'AP']
+    """
+    return list(dict.fromkeys([*metric_names(config), *config["evaluation"]["metrics"]]))
+
+
+def described_metrics(config: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the table `metrics`: those measured, nDCG and ERR at one cutoff only.
+
+    Examples
+    --------
+    >>> evaluation = {"cutoffs": [1, 10], "metrics": ["AP"]}
+    >>> described_metrics({"interface": "single_answer", "evaluation": evaluation})
+    ['RR@10', 'nDCG@10', 'ERR@10', 'AP']
+    """
+    once = [f"{metric}@{stopping_cutoff(config)}" for metric in METRICS]
+    names = [headline_metric(config), *once, *config["evaluation"]["metrics"]]
+    return list(dict.fromkeys(names))
 
 
 def estimators(config: Mapping[str, Any], *, joint: bool) -> list[str]:

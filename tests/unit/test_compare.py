@@ -62,15 +62,17 @@ def test_the_reference_has_no_test_and_the_family_is_one_metric_of_the_claimed_m
         {"naive": BASE, "a": BASE + noise(0.1), "aa": BASE + noise(0.1, key=2), "b": BASE + 0.01},
         not_marked=["aa"],
     )
-    assert (
-        table.loc["naive", ["p", "p_holm", "p_max_t", "low", "high", "mde"]].isna().all(axis=None)
-    )
+    untested = ["p", "p_holm", "p_max_t", "p_bh", "low", "high", "mde"]
+    assert table.loc["naive", untested].isna().all(axis=None)
     assert table.loc[("aa", "nDCG@10"), "p"] <= 1
-    adjusted = table[["p_holm", "p_max_t"]].notna().all(axis=1)
+    adjusted = table[["p_holm", "p_max_t", "p_bh"]].notna().all(axis=1)
     assert list(table.index[adjusted]) == [("a", "nDCG@10"), ("b", "nDCG@10")]
     np.testing.assert_array_equal(
         table.loc[adjusted, "p_holm"], holm(table.loc[adjusted, "p"].to_numpy())
     )
+    # Of two: the larger p as it is, the smaller doubled but never above the larger.
+    small, large = sorted(table.loc[adjusted, "p"])
+    np.testing.assert_allclose(sorted(table.loc[adjusted, "p_bh"]), [min(2 * small, large), large])
 
 
 def test_a_mark_needs_p_and_interval_and_replicates():

@@ -56,6 +56,12 @@ def accepted(over: dict) -> dict:
     return read_config(overlaid(default, over), schema, registry)
 
 
+def test_harvesting_is_accepted_where_documents_move() -> None:
+    harvested = {"methods": {"ctr": {"estimator": "harvest"}}}
+    accepted(overlaid(harvested, {"settings": {"static": {"display": "plackett_luce"}}}))
+    accepted({"settings": {"static": {"methods": ["naive", "harvest", "fixed_effects"]}}})
+
+
 def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> None:
     Draft202012Validator.check_schema(schema)
     for name, part in objects(schema):
@@ -64,7 +70,7 @@ def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> No
             assert value.get("description", "").endswith("."), (name, key)
 
 
-@pytest.mark.parametrize("file", ["config.yaml", "paper.yaml", "slice.yaml"])
+@pytest.mark.parametrize("file", ["config.yaml", "paper.yaml", "slice.yaml", "claims-study.yaml"])
 def test_shipped_configs_are_valid(file: str) -> None:
     path = ROOT / "config" / file
     config = overlaid(default, read_yaml(path))
@@ -325,6 +331,21 @@ REFUSALS = [
         {"methods": {"naive_aa": {"lists": "randomized"}}},
         "methods.naive_aa.lists: randomized needs `log: randomized`, as there are no shuffled "
         "lists in the replica log.",
+    ),
+    (
+        {"methods": {"ctr": {"estimator": "harvest"}}},
+        "settings.static.methods: ctr has an estimator of kind harvest and needs documents that "
+        "were seen at several positions, and the initial log shows one list a query in the one "
+        "round; give the method `log: randomized`, or the setting `display: plackett_luce`.",
+    ),
+    (
+        {
+            "settings": {"dynamic": {"methods": ["naive", "rem"]}},
+            "methods": {"rem": {"estimator": "fixed_effects"}},
+        },
+        "settings.dynamic.methods: rem has an estimator of kind fixed_effects and needs documents "
+        "that were seen at several positions, and the initial log shows one list a query in round "
+        "0; give the method `log: randomized`, or the setting `display: plackett_luce`.",
     ),
     (
         {"training": {"validation": ["fixed", "grades"]}},

@@ -16,6 +16,8 @@ from ultrbench.reporting.figures import (
     COLUMN,
     PAGE,
     grades_figure,
+    iterations_figure,
+    ledger_figure,
     method_style,
     propensity_figure,
     rounds_figure,
@@ -237,3 +239,39 @@ def test_labels_are_shown_as_they_are(tmp_path):
     figure = rounds_figure(values(), ORDER, {"dla": "costs $5_a$"})
     assert legend(figure) == ["Naive clicks", "costs $5_a$"]
     saved(figure, tmp_path)
+
+
+def test_iterations_end_full_where_they_settled_and_open_where_not():
+    rows = [
+        ("weak", "static", "dla", seed, n, 1 / n, seed == 1, n == 3)
+        for seed in (1, 2)
+        for n in (1, 2, 3)
+    ] + [("weak", "static", "naive", 1, 0, 0.7, True, True)]
+    names = ["policy", "setting", "method", "seed", "iteration", "error", "converged", "last"]
+    [axes] = iterations_figure(pd.DataFrame(rows, columns=names), ORDER).axes
+    ends = [line for line in axes.lines if line.get_marker() not in ("None", None)]
+    faces = [line.get_markerfacecolor() for line in ends]
+    assert faces == [method_style("dla", ORDER)["color"], "white", "#0072B2"]
+    assert [line.get_xdata()[0] for line in ends] == [3, 3, 0.5]
+
+
+def test_iterations_without_a_truth_say_so(tmp_path):
+    rows = pd.DataFrame({"method": ["dla"], "error": [np.nan]})
+    figure = iterations_figure(rows, ORDER)
+    assert [text.get_text() for text in figure.texts] == [
+        "No estimate has a truth to compare with."
+    ]
+    save_figure(figure, tmp_path / "a.pdf", tmp_path / "a.png")
+
+
+def test_ledger_bars_lead_from_the_oracle_to_the_method():
+    steps = {"clicks": (0.6, 0.1), "correction": (0.7, 0.05), "noise": (0.9, -0.1),
+             "theta": (0.8, -0.05), "variance": (0.75, -0.01)}  # fmt: skip
+    rows = [
+        ("weak", "static", "dla", step, start, value, value - 0.02, value + 0.02)
+        for step, (start, value) in steps.items()
+    ]
+    names = ["policy", "setting", "method", "step", "start", "value", "low", "high"]
+    [axes] = ledger_figure(pd.DataFrame(rows, columns=names), ORDER).axes
+    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    assert np.sort(spans, axis=1) == pytest.approx(np.array([[0.75, 0.8], [0.74, 0.75]]))

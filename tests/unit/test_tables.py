@@ -63,6 +63,7 @@ def comparisons(means=MEANS, metrics=METRICS, **changes):
                     "p": 0.001 if differs else 1.0,
                     "p_holm": 0.06 if method == "ctr" else 0.004,
                     "p_max_t": 0.003,
+                    "p_bh": 0.004,
                     "low": difference - 0.01,
                     "high": difference + 0.01,
                     "mde": 0.004 if method == "dla" else 0.0065,

@@ -24,6 +24,7 @@ TINY = {
         "seeds": [1, 2],
     },
     "registry": "tiny-datasets.yaml",
+    "claims": "tiny-claims.yaml",
     "settings": {
         "static": {
             "sessions": 6000,
@@ -35,6 +36,7 @@ TINY = {
     "training": {"trees": 6, "leaves": 4, "min_data_in_leaf": 5},
     "list_size": 5,
     "evaluation": {"cutoffs": [1, 3, 5], "resamples": 500, "bootstraps": 100},
+    "catalogue": {"items": 1000, "users": 100},
 }
 DATASETS = {
     "tiny": {
@@ -46,6 +48,27 @@ DATASETS = {
         "documents": 12,
         "queries": {"train": 60, "vali": 15, "test": 30},
     }
+}
+CLAIMS = {
+    "correction": {
+        "statement": "DLA beats naive clicks.",
+        "source": "Ai et al. 2018",
+        "kind": "better",
+        "measure": "nDCG@5",
+        "methods": ["dla"],
+        "against": ["naive", "upe"],
+        "where": {"policies": ["weak"], "settings": ["static", "dynamic"]},
+        "margin": 0.005,
+    },
+    "unbiased": {
+        "statement": "Shuffled lists give unbiased propensities.",
+        "source": "Joachims et al. 2017",
+        "kind": "unbiased",
+        "measure": "signed_theta_error",
+        "methods": ["randomization"],
+        "where": {"policies": ["weak"], "settings": ["static"]},
+        "margin": 0.05,
+    },
 }
 
 
@@ -132,6 +155,7 @@ def copy_study(folder: Path) -> Study:
         )
     (folder / "tiny.yaml").write_text(yaml.safe_dump(TINY))
     (folder / "tiny-datasets.yaml").write_text(yaml.safe_dump(DATASETS))
+    (folder / "tiny-claims.yaml").write_text(yaml.safe_dump(CLAIMS))
     return Study(folder)
 
 

@@ -17,7 +17,18 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    "stage", ["data", "policies", "clicks", "propensity", "ranking", "evaluation", "paper"]
+    "stage",
+    [
+        "data",
+        "policies",
+        "clicks",
+        "propensity",
+        "ranking",
+        "evaluation",
+        "identifiability",
+        "paper",
+        "claims",
+    ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
     assert study.jobs(stage)["total"] >= 2
@@ -31,6 +42,10 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         for candidates in ("truncated", "full")
         for validation in ("grades", "clicks")
         for ending in ("csv", "md", "tex")
+    } | {
+        "identifiability.csv",
+        "identifiability.md",
+        *(f"propensity_error.{ending}" for ending in ("csv", "md", "tex")),
     }
     figures = {path.stem for path in (finished.folder / "results/figures/tiny").glob("*.pdf")}
     assert figures == {
@@ -40,6 +55,7 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
         "spread.static",
         "spread.dynamic",
         "rounds.dynamic",
+        "propensity_error",
     }
     summary = (finished.folder / "results/summary.md").read_text()
     assert "fewer than five replicates" in summary.lower()
@@ -61,16 +77,19 @@ def edit(study: Study, module: str) -> None:
 
 
 def rerun_rules(study: Study) -> set[str]:
-    return set(study.jobs()) - {"all", "total"}
+    # The provenance of a study is noted after whatever ran.
+    return set(study.jobs()) - {"all", "total", "write_provenance"}
 
 
 AFTER_RANKING = {
     "evaluate_rankers",
     "compare_rankers",
+    "judge_claims",
     "write_tables",
     "draw_figures",
     "write_summary",
 }
+DIAGNOSES = {"measure_propensities", "report_identifiability"}
 
 
 def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study) -> None:
@@ -79,7 +98,7 @@ def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study)
     estimated = set(re.findall(r"Estimate propensities: (\w+) on", output))
     assert estimated == {"dla"}
     # The dynamic rounds of dla are shown by its rankers, so their clicks are drawn again.
-    assert rerun_rules(rerun) == AFTER_RANKING | {
+    assert rerun_rules(rerun) == AFTER_RANKING | DIAGNOSES | {
         "estimate_propensity",
         "train_ranker",
         "simulate_clicks",
@@ -88,7 +107,12 @@ def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study)
 
 def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -> None:
     edit(rerun, "reporting/tables.py")
-    assert rerun_rules(rerun) == {"write_tables", "draw_figures", "write_summary"}
+    assert rerun_rules(rerun) == DIAGNOSES | {
+        "write_tables",
+        "draw_figures",
+        "write_summary",
+        "judge_claims",
+    }
 
 
 def test_editing_the_tests_of_significance_measures_nothing_again(rerun: Study) -> None:
@@ -99,7 +123,35 @@ def test_editing_the_tests_of_significance_measures_nothing_again(rerun: Study) 
 
 def test_a_config_value_runs_again_what_depends_on_it(rerun: Study) -> None:
     rerun.configure({"evaluation": {"bootstraps": 150}})
-    assert rerun_rules(rerun) == {"compare_rankers", "write_tables", "write_summary"}
+    assert rerun_rules(rerun) == {
+        "compare_rankers",
+        "judge_claims",
+        "write_tables",
+        "write_summary",
+    }
+
+
+def test_the_finished_study_judges_its_claims(finished: Study) -> None:
+    claims = pd.read_csv(finished.folder / "results/claims.csv", keep_default_na=False)
+    correction = claims[claims["claim"] == "correction"]
+    # Two settings, two kinds of candidates, two validations, two methods to stand against.
+    assert len(correction) == 2 * 2 * 2 * 2
+    lacking = correction[correction["against"] == "upe"]
+    assert set(lacking["verdict"]) == {"not run"}
+    assert set(lacking["note"]) == {
+        f"the study lacks method upe in setting {setting}" for setting in ("static", "dynamic")
+    }
+    assert set(correction["claim_verdict"]) == {"not run"}
+    made = claims[claims["verdict"] != "not run"]
+    assert len(made) == 2 * 2 * 2 + 1
+    assert set(made["note"].str.partition(";")[0]) == {"fewer than five replicates"}
+    assert "nan" not in (finished.folder / "results/claims.md").read_text()
+
+
+def test_a_claim_runs_again_alone_when_it_is_edited(rerun: Study) -> None:
+    claims = rerun.folder / "tiny-claims.yaml"
+    claims.write_text(claims.read_text().replace("0.005", "0.01"))
+    assert rerun_rules(rerun) == {"judge_claims"}
 
 
 def test_a_click_model_value_of_one_setting_leaves_the_other_alone(rerun: Study) -> None:
@@ -141,6 +193,28 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     numbers = pd.read_csv(rerun.folder / table.format("static"))
     assert set(own_numbers["method"]) >= {"naive", "oracle", "dla"}
     assert len(numbers) > len(own_numbers)
+
+
+def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:
+    table = pd.read_csv(finished.folder / "results/tables/tiny/propensity_error.csv")
+    static = table[table["setting"] == "static"].set_index("method")
+    assert set(static.index) == {"naive", "randomization", "dla", "paird", "affine"}
+    assert static.loc["affine", "note"] == "gives no propensity by position"
+    assert static.drop("affine")["error"].between(0.01, 3).all()
+    assert (static["replicates"] == 2).all()
+
+
+def test_the_ledger_splits_the_gap_on_request(rerun: Study) -> None:
+    assert "The ledger needs a setting" in rerun.run("--cores", "1", "ledger", ok=False)
+    methods = ["naive", "oracle", "randomization", "paird", "affine", "labeled"]
+    rerun.configure({"settings": {"static": {"methods": methods}}})
+    rerun.run("--cores", "2", "ledger")
+    table = pd.read_csv(rerun.folder / "results/tables/tiny/ledger.csv")
+    assert list(table["method"].unique()) == ["naive", "oracle", "randomization"]
+    steps = table.set_index(["candidates", "validation", "method", "step"])["value"]
+    first = steps.loc[("truncated", "grades")]
+    assert first["naive", "correction"] == first["oracle", "theta"] == 0
+    assert first["naive", "theta"] == pytest.approx(-first["oracle", "correction"])
 
 
 def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:

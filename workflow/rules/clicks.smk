@@ -13,21 +13,34 @@ rule simulate_clicks:
         "results/benchmarks/clicks/{dataset}/{policy}/{setting}/{track}.{round}.tsv"
     wildcard_constraints:
         setting=names(SIMULATED),
+        track=names(["randomized", "replica", *config["methods"]]),
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        setting=lambda wildcards: {
-            key: value
-            for key, value in config["settings"][wildcards.setting].items()
-            if key not in ("rounds", "training_rounds", "methods", "hidden_features")
-        },
+        setting=lambda wildcards: simulation(wildcards.setting),
         log_name=log_of_track,
+        splits=["train", "vali"],
         seeds=SEEDS,
     message:
         "Simulate clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
     script:
         "../scripts/simulate_clicks.py"
+
+
+use rule simulate_clicks as simulate_initial_clicks with:
+    output:
+        truth=per_seed(f"{ROUND}/truth.csv"),
+        log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),
+        held_out=per_seed(f"{ROUND}/{{file}}", file=HELD_OUT_FILES),
+    wildcard_constraints:
+        setting=names(SIMULATED),
+        track="initial",
+    params:
+        setting=lambda wildcards: simulation(wildcards.setting),
+        log_name=log_of_track,
+        splits=["train", "vali", "test"],
+        seeds=SEEDS,
 
 
 rule import_clicks:

@@ -7,6 +7,7 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
@@ -18,11 +19,12 @@ ROOT = Path(workflow.basedir)
 try:
     SCHEMAS = {
         name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")
-        for name in ("config", "datasets")
+        for name in ("config", "datasets", "claims")
     }
     REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
     config = read_config(variations.derive(config), SCHEMAS["config"], REGISTRY)
+    CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 
@@ -40,6 +42,8 @@ ESTIMATION_BENCHMARK = "results/benchmarks/propensity/{dataset}/{policy}/{settin
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
 TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
 SWEEP = "results/sweeps/{dataset}/{sweep}"
+PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
+TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
 LOG_FILES = [
     "train.lists.parquet",
@@ -47,6 +51,7 @@ LOG_FILES = [
     "vali.lists.parquet",
     "vali.clicks.parquet",
 ]
+HELD_OUT_FILES = ["test.lists.parquet", "test.clicks.parquet"]
 SPLIT_FILES = [
     f"{split}.{kind}"
     for split in ("train", "vali", "test")

@@ -2,16 +2,7 @@ rule evaluate_rankers:
     input:
         dataset=dataset_files,
         candidates=per_seed(CANDIDATES),
-        scores=lambda wildcards: [
-            at(
-                f"{RANKER}/test_scores.npz",
-                wildcards,
-                method=method,
-                round=round_,
-                seed=seed,
-            )
-            for method, round_, seed in evaluated(wildcards.setting)
-        ],
+        scores=lambda wildcards: score_files(wildcards, evaluated(wildcards.setting)),
         code=code("stages.evaluation"),
     output:
         per_query=f"{EVALUATION}/per_query.parquet",
@@ -27,7 +18,7 @@ rule evaluate_rankers:
     params:
         rankers=lambda wildcards: evaluated(wildcards.setting),
         kinds=config["evaluation"]["candidates"],
-        metrics=study.metric_names(config),
+        metrics=study.measured_metrics(config),
         headline=study.headline_metric(config),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         seeds=SEEDS,
@@ -43,6 +34,7 @@ rule compare_rankers:
         code=code("stages.evaluation"),
     output:
         comparisons=f"{EVALUATION}/comparisons.csv",
+        power=f"{EVALUATION}/power.csv",
     log:
         "results/logs/evaluation/{dataset}/{policy}/{setting}/compare.log",
     benchmark:

@@ -54,6 +54,12 @@ def click_model_code(wildcards):
     return code("stages.clicks", source)
 
 
+def simulation(setting):
+    """What of a setting the simulation of its clicks depends on."""
+    apart = ("rounds", "training_rounds", "methods", "hidden_features")
+    return {k: v for k, v in config["settings"][setting].items() if k not in apart}
+
+
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [
@@ -132,6 +138,27 @@ def evaluated(setting):
     ]
 
 
+def score_files(wildcards, rankers):
+    """The test scores of some rankers, given as (method, round, seed)."""
+    return [
+        at(
+            f"{RANKER}/test_scores.npz",
+            wildcards,
+            method=method,
+            round=round_,
+            seed=seed,
+        )
+        for method, round_, seed in rankers
+    ]
+
+
+def last_rankers(setting):
+    """(method, round, seed) of the rankers of the last round."""
+    return [
+        (method, last, seed) for method, last in final_rounds(setting) for seed in SEEDS
+    ]
+
+
 def blocks(setting):
     """The rows of a table: what learns from clicks alone, skylines, and what they stand against."""
     rows = {
@@ -207,6 +234,93 @@ def theta_index_files(wildcards, pattern):
             estimator=estimator,
         )
         for policy, setting, _, seed, track, last, estimator in theta_index()
+    ]
+
+
+def weighting_thetas(setting):
+    """(method, track, round, estimator) of the propensities that clicks can be weighted by."""
+    fixed = {}
+    for method, last in final_rounds(setting):
+        estimator = config["methods"][method].get("estimator")
+        kind = config["estimators"][estimator]["kind"] if estimator else None
+        if kind in ("naive", "oracle"):
+            fixed.setdefault(kind, (method, track_of(method, last), last, estimator))
+    return [*fixed.values(), *drawn_thetas(setting)]
+
+
+SIMULATED_STUDY = [
+    (dataset, policy, setting)
+    for setting in STUDY["settings"]
+    if setting in SIMULATED
+    for dataset in STUDY["datasets"]
+    for policy in STUDY["policies"]
+]
+RANKINGS = [(kind, VALIDATIONS[0]) for kind in KINDS]
+METRIC_TABLES = [
+    *study_files(
+        PLAIN_TABLE,
+        table=["power", *[f"{kind}.{way}.metrics" for kind, way in RANKINGS]],
+    ),
+    *[
+        PLAIN_TABLE.format(dataset=dataset, policy=policy, setting=setting, table=table)
+        for dataset, policy, setting in SIMULATED_STUDY
+        for table in ("counterfactual", "exposure")
+    ],
+    "results/tables/catalogue/sampled",
+    "results/tables/catalogue/exposure",
+]
+METRIC_FIGURES = [
+    *[
+        f"results/figures/{dataset}/{name}.{setting}"
+        for dataset, setting in dict.fromkeys((d, s) for d, _, s in SIMULATED_STUDY)
+        for name in ("counterfactual", "exposure")
+        if name == "counterfactual" or config["settings"][setting]["rounds"] > 1
+    ],
+    "results/figures/catalogue/sampled",
+]
+
+
+CLAIM_PARTS = claim_parts(CLAIMS, config)
+
+
+def claimed_places():
+    """(data set, policy, setting) of the rankers that the claims are about."""
+    return list(
+        dict.fromkeys(
+            (part.dataset, part.policy, part.setting)
+            for part in CLAIM_PARTS
+            if not part.absent and CLAIMS[part.claim]["measure"] not in THETA_MEASURES
+        )
+    )
+
+
+def claimed_thetas():
+    """(data set, policy, setting, method) of the propensities that the claims are about."""
+    return list(
+        dict.fromkeys(
+            (part.dataset, part.policy, part.setting, method)
+            for part in CLAIM_PARTS
+            if not part.absent and CLAIMS[part.claim]["measure"] in THETA_MEASURES
+            for method in (part.method, part.against)
+            if method
+        )
+    )
+
+
+def claimed_theta_files(pattern):
+    """A file of each of those propensities and seeds, seeds varying fastest."""
+    return [
+        pattern.format(
+            dataset=dataset,
+            policy=policy,
+            setting=setting,
+            seed=seed,
+            track=track_of(method, study.final_round(config, setting, method)),
+            round=study.final_round(config, setting, method),
+            estimator=config["methods"][method]["estimator"],
+        )
+        for dataset, policy, setting, method in claimed_thetas()
+        for seed in SEEDS
     ]
 
 

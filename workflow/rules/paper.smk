@@ -87,8 +87,23 @@ rule draw_figures:
 
 rule write_summary:
     input:
-        tables=study_files(f"{TABLE}.md", candidates=KINDS, validation=VALIDATIONS),
-        figures=expand(f"{FIGURE}.png", dataset=STUDY["datasets"], name=FIGURES),
+        tables=[
+            *study_files(f"{TABLE}.md", candidates=KINDS, validation=VALIDATIONS),
+            *expand("{table}.md", table=METRIC_TABLES),
+            *expand(
+                "results/tables/{dataset}/{name}.md",
+                dataset=STUDY["datasets"],
+                name=DIAGNOSES,
+            ),
+        ],
+        figures=[
+            *expand(
+                f"{FIGURE}.png",
+                dataset=STUDY["datasets"],
+                name=[*FIGURES, *DIAGNOSES[1:]],
+            ),
+            *expand("{figure}.png", figure=METRIC_FIGURES),
+        ],
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
         code=code("stages.paper"),
     output:

@@ -40,7 +40,7 @@ rule train_ranker:
         },
         eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
         hidden_features=hidden_features,
-        cutoff=int(study.headline_metric(config).split("@")[1]),
+        cutoff=study.stopping_cutoff(config),
         seeds=SEEDS,
     message:
         "Train the ranker of {wildcards.method}: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, round {wildcards.round}"

@@ -9,6 +9,7 @@ with job(snakemake):
     compare_rankers(
         Path(snakemake.input.per_query),
         Path(snakemake.output.comparisons),
+        Path(snakemake.output.power),
         reference=params.reference,
         metrics=params.metrics,
         headline=params.headline,

@@ -16,4 +16,5 @@ with job(snakemake):
             round_=int(snakemake.wildcards.round),
             seed=seed,
             ranker=part(snakemake.input.ranker) or None,
+            splits=params.splits,
         )

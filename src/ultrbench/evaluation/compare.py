@@ -9,6 +9,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.evaluation.significance import (
+    benjamini_hochberg,
     crossed_bootstrap,
     effect_size,
     fisher_randomization,
@@ -57,7 +58,8 @@ def compare_methods(
         Columns to compare.
     family_metric : str
         The family of the corrections is: this metric, all methods but the reference and
-        `not_marked`. Other rows are descriptive; their `p_holm` and `p_max_t` are NaN.
+        `not_marked`. Other rows are descriptive; their `p_holm`, `p_max_t` and `p_bh` are
+        NaN.
     not_marked : collection of str
         Methods that get no mark and are outside the family.
     resamples, bootstraps : int
@@ -69,9 +71,10 @@ def compare_methods(
     -------
     pandas.DataFrame
         A row a method and metric, methods in the order in which they appear: method, reference,
-        metric, mean, reference_mean, difference, p, p_holm, p_max_t, low, high, mde (minimum
-        detectable effect at 80 % power), wins, ties, losses, effect_size (Cohen's d), queries,
-        replicates, resamples, significant. The tests of the reference's own rows are NaN.
+        metric, mean, reference_mean, difference, p, p_holm, p_max_t, p_bh (Benjamini and Hochberg),
+        low, high, mde (minimum detectable effect at 80 % power), wins, ties, losses, effect_size
+        (Cohen's d), queries, replicates, resamples, significant. The tests of the reference's own
+        rows are NaN.
 
     Raises
     ------
@@ -137,6 +140,7 @@ def compare_methods(
             "p": p.ravel(),
             "p_holm": holm(np.where(family, p, np.nan).ravel()),
             "p_max_t": test.p_max_t,
+            "p_bh": benjamini_hochberg(np.where(family, p, np.nan).ravel()),
             "low": only_tested(low),
             "high": only_tested(high),
             "mde": only_tested(minimum_detectable_effect(paired)),

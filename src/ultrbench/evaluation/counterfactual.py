@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SMALL_SAMPLE = 500  # effective clicks below which the weights leave too little to trust
 CHUNK = 1 << 22
+MANY = 5000  # groups of equal sessions from which on their resampled sums are as good as normal
 
 
 class CounterfactualWarning(UserWarning):
@@ -207,7 +208,8 @@ def estimate_from_clicks(
     n / (n - 1) for its n sessions: to first order the multinomial bootstrap, without the queries
     that it would lose. Resampled queries bring their sessions along, whose noise is then in the
     spread between queries; drawing them again would count it twice (Davison and Hinkley 1997,
-    section 3.8).
+    section 3.8). Above 5,000 groups of equal sessions the resampled sums are drawn from the normal
+    law of the same mean and covariance, to which they have converged: a hundredth of the time.
 
     References
     ----------
@@ -330,6 +332,10 @@ def _resample_sessions(
     spread: np.ndarray, count: np.ndarray, bootstraps: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return float64 ``[bootstraps, columns]``, deviations of the sums over all sessions."""
+    if len(count) > MANY:
+        variances, axes = np.linalg.eigh((spread * count[:, None]).T @ spread)
+        normal = rng.standard_normal((bootstraps, len(variances)))
+        return normal * np.sqrt(np.maximum(variances, 0)) @ axes.T
     draws = np.empty((bootstraps, spread.shape[1]))
     step = max(1, CHUNK // len(count))
     for start in range(0, bootstraps, step):

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from ultrbench.errors import UserError
+from ultrbench.evaluation.interfaces import INTERFACES
 from ultrbench.evaluation.lists import RankedLists, pad, padding_mask, ranked_chunks
 
 __all__ = [
@@ -648,16 +649,6 @@ def parse_metric(name: str) -> Metric:
     parts = [part.partition("=") for part in (inside or "").split(",") if part.strip()]
     parameters = tuple((key.strip(), value.strip()) for key, _, value in parts)
     return Metric(kind, int(cutoff) if cutoff else None, parameters)
-
-
-INTERFACES = {
-    "result_page": "nDCG@10",
-    "feed": "RBP(p=.8)@10",
-    "navigation": "ERR@10",
-    "single_answer": "RR@10",
-    "carousel": "Hit@5",
-    "exhaustive": "AP",
-}
 
 
 def headline_metric(interface: str) -> Metric:

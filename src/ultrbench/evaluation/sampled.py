@@ -334,7 +334,7 @@ def order_agreement(
     repeats: int = 500,
     replacement: bool = False,
     rng: np.random.Generator,
-) -> float:
+) -> np.ndarray:
     """Return how often two rankers stand in their true order under a sampled metric.
 
     Parameters
@@ -344,7 +344,8 @@ def order_agreement(
     items : int
         Items of the catalogue.
     values : numpy.ndarray
-        float ``[samples + 1]``, the metric or its correction for each sampled rank.
+        float ``[..., samples + 1]``, the metric or its corrections for each sampled rank; all see
+        the same draws.
     exact : numpy.ndarray
         float ``[items]``, the exact metric of each rank: its mean over all users is the truth.
     users : int
@@ -358,26 +359,27 @@ def order_agreement(
 
     Returns
     -------
-    float
-        Share of the comparisons, in [0, 1], with the true sign of the difference; a tie counts
-        half.
+    numpy.ndarray
+        float64 ``[...]``, share of the comparisons, in [0, 1], with the true sign of the
+        difference; a tie counts half.
 
     Examples
     --------
     >>> ranks = np.array([[1] * 9, [50] * 9])
     >>> order_agreement(ranks, 100, uncorrected("RR", 20), metric_of_rank("RR",
-    ...     np.arange(1, 101), 100), users=9, rng=np.random.default_rng(1))
+    ...     np.arange(1, 101), 100), users=9, rng=np.random.default_rng(1)).tolist()
     1.0
     """
     ranks = np.asarray(ranks)
     truth = np.sign(np.subtract(*exact[ranks - 1].mean(axis=1)))
-    samples = len(values) - 1
-    agreed = 0.0
+    samples = values.shape[-1] - 1
+    agreed = np.zeros(values.shape[:-1])
     for _ in range(repeats):
         drawn = ranks[:, rng.integers(ranks.shape[1], size=users)]
         sampled = sample_ranks(drawn, items, samples, replacement=replacement, rng=rng)
-        sign = np.sign(np.subtract(*values[sampled - 1].mean(axis=1)))
-        agreed += 0.5 if sign == 0 else float(sign == truth)
+        counts = [np.bincount(ranks_of, minlength=samples + 2)[1:] for ranks_of in sampled]
+        sign = np.sign(values @ np.subtract(*counts))
+        agreed += np.where(sign == 0, 0.5, sign == truth)
     return agreed / repeats
 
 
@@ -447,12 +449,13 @@ def order_table(
             values[f"bias-variance {gamma:g}"] = corrected_by_bias_variance(
                 name, items, samples, gamma=gamma
             )
-        for pair in combinations(np.argsort(-means, kind="stable"), 2):
-            for (correction, value), users in product(values.items(), user_counts):
-                agreement = order_agreement(
-                    ranks[list(pair)], items, value, exact, users=users, repeats=repeats, rng=rng
-                )
-                better, worse = pair
+        every = np.array(list(values.values()))
+        pairs = combinations(np.argsort(-means, kind="stable"), 2)
+        for (better, worse), users in product(pairs, user_counts):
+            agreements = order_agreement(
+                ranks[[better, worse]], items, every, exact, users=users, repeats=repeats, rng=rng
+            )
+            for correction, agreement in zip(values, agreements, strict=True):
                 rows.append(
                     {
                         "better": rankers[better],

@@ -8,7 +8,9 @@ from ultrbench.evaluation.lists import rank_documents
 from ultrbench.evaluation.metrics import compute_metrics, parse_metric
 
 
-def tied_queries(scores: np.ndarray, mask: np.ndarray | None = None, *, cutoff: int) -> np.ndarray:
+def tied_queries(
+    scores: np.ndarray, mask: np.ndarray | None = None, *, cutoff: int | None
+) -> np.ndarray:
     """Tell for each query whether the order of its first `cutoff` ranks rests on a tie.
 
     That is so where a document in the first `cutoff` ranks has the score of another one, be that
@@ -18,8 +20,8 @@ def tied_queries(scores: np.ndarray, mask: np.ndarray | None = None, *, cutoff: 
     ----------
     scores, mask
         ``[queries, documents]``, as in `ultrbench.evaluation.metrics`.
-    cutoff : int
-        Ranks that count.
+    cutoff : int or None
+        Ranks that count; None for all.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def tied_queries(scores: np.ndarray, mask: np.ndarray | None = None, *, cutoff: 
     [True, False]
     """
     scores = np.asarray(scores, dtype=np.float64)
-    order = rank_documents(scores, mask, cutoff + 1)
+    order = rank_documents(scores, mask, None if cutoff is None else cutoff + 1)
     ranked = np.take_along_axis(scores, order, axis=1)
     equal = ranked[:, 1:] == ranked[:, :-1]
     if mask is not None:

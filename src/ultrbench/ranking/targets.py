@@ -183,3 +183,47 @@ def expected_clicks(
     factor = np.ones(log.positions) if propensity is None else propensity
     lists = _sum_over_positions(log, np.ones(log.documents.shape), factor)
     return TrainingLists(lists.rows, lists.query_ptr, lists.weights * attractions[lists.rows])
+
+
+def expected_ipw_weights(
+    log: ClickLog, attractions: np.ndarray, examination: np.ndarray, propensity: np.ndarray
+) -> TrainingLists:
+    """Inverse propensity weighted clicks of infinitely many sessions: what bias in theta leaves.
+
+    w_i = gamma(y_i) sum_l s_l theta_k / propensity_k, over the lists l that show document i at
+    their position k, with s_l the share of list l in the sessions of its query.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists; each query counts once, however many sessions it had, and its lists count
+        alike where it had none.
+    attractions : numpy.ndarray
+        float64 ``[documents of the split]``, gamma(y).
+    examination, propensity : numpy.ndarray
+        float64 ``[positions]``, the true theta and an estimate of it, on any scale. An estimate
+        of 1 gives naive clicks at infinity, the truth perfectly corrected ones.
+
+    Returns
+    -------
+    TrainingLists
+        Every displayed document.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[2, 0]]), np.array([0]), np.zeros((1, 2)), np.zeros(1, np.uint8),
+    ...     np.zeros(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([0], np.uint64), np.array([9]),
+    ... )
+    >>> gamma, theta = np.array([0.4, 0.0, 1.0]), np.array([0.8, 0.5])
+    >>> expected_ipw_weights(log, gamma, theta, np.array([1.0, 0.25])).weights.tolist()
+    [0.8, 0.8]
+    """
+    total = np.bincount(log.queries, weights=log.sessions)[log.queries]
+    lists = np.bincount(log.queries)[log.queries]
+    share = np.where(total > 0, log.sessions / np.maximum(total, 1), 1 / lists)
+    counts = np.broadcast_to(share[:, None], log.documents.shape)
+    shown = min(len(examination), len(propensity))
+    summed = _sum_over_positions(log, counts, examination[:shown] / propensity[:shown])
+    return TrainingLists(summed.rows, summed.query_ptr, summed.weights * attractions[summed.rows])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ultrbench.evaluation.metrics import parse_metric
 from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import BETTER, LEVEL, MIN_REPLICATES, WORSE, ResultsTable, mark
 
@@ -104,6 +105,7 @@ def results_caption(
         f"Means over {_range(numbers['queries'])} test queries and "
         f"{_range(numbers['replicates'])} {'replicate' if replicates == 1 else 'replicates'}; "
         f"rankers {_VALIDATION[validation]}.",
+        f"Headline metric: {primary}, whose assumed user {parse_metric(primary).user}.",
         "Bold: the best method learned from clicks, and all that share its three decimals.",
     ]
 

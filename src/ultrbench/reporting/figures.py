@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ultrbench.files import replacing
 from ultrbench.reporting.names import display_name
@@ -153,9 +153,12 @@ def propensity_figure(
 
 
 def rounds_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    metric: str = "nDCG@10",
 ) -> Figure:
-    """Draw nDCG@10 by round of the dynamic setting, one panel a policy.
+    """Draw a metric by round of the dynamic setting, one panel a policy.
 
     Parameters
     ----------
@@ -165,6 +168,8 @@ def rounds_figure(
         All methods of the study.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        What the values are.
 
     Returns
     -------
@@ -184,7 +189,7 @@ def rounds_figure(
     with house_style():
         entries = [_entry(method, order, labels) for method in methods]
         figure, panels = _panels(
-            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel="nDCG@10"
+            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel=metric
         )
         apart = 0.5 / max(len(methods), 5)
         for axes, part in panels:
@@ -202,9 +207,12 @@ def rounds_figure(
 
 
 def spread_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    metric: str = "nDCG@10",
 ) -> Figure:
-    """Draw nDCG@10 by method with its spread over seeds, one panel a policy.
+    """Draw a metric by method with its spread over seeds, one panel a policy.
 
     Parameters
     ----------
@@ -214,6 +222,8 @@ def spread_figure(
         All methods of the study; they stand from top to bottom.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        What the values are.
 
     Returns
     -------
@@ -233,7 +243,7 @@ def spread_figure(
     methods = _present(frame, order)
     with house_style():
         figure, panels = _panels(
-            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel="nDCG@10", ylabel=""
+            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel=metric, ylabel=""
         )
         means = frame.groupby(["policy", "method"])["value"].mean()
         above = means - means.groupby("policy").transform("median")
@@ -382,6 +392,158 @@ def grades_figure(frame: "pd.DataFrame") -> Figure:
             axes.set_ylim(0, 1)
             axes.set_xlim(shares.index.min() - 0.6, shares.index.max() + 0.6)
             axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+    return figure
+
+
+def iterations_figure(
+    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+) -> Figure:
+    """Draw the error of theta after each iteration, one panel a policy and setting.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns ``policy, setting, method, seed, iteration, error, converged, last``; a closed form
+        has iteration 0 alone. Errors that are not positive or not finite are not drawn.
+    order : sequence of str
+        All methods of the study.
+    labels : mapping of str to str, optional
+        Labels of methods.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A line a replicate, which ends in a full marker where the iteration settled and in an open
+        one where it did not; a closed form is a marker at the left edge. Without a row, a sentence
+        that says so.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"policy": "weak", "setting": "static", "method": "dla", "seed": 1,
+    ...                       "iteration": [1, 2], "error": [0.5, 0.1], "converged": True,
+    ...                       "last": [False, True]})
+    >>> iterations_figure(frame, ["dla"]).axes[0].get_xlabel()
+    'iteration'
+    """
+    frame = frame[np.isfinite(frame["error"]) & (frame["error"] > 0)]
+    methods = _present(frame, order)
+    with house_style():
+        if not methods:
+            figure = Figure((COLUMN, 0.5), layout="constrained")
+            figure.text(0.5, 0.5, "No estimate has a truth to compare with.", ha="center")
+            return figure
+        entries = [_entry(method, order, labels) for method in methods]
+        figure, panels = _panels(
+            frame,
+            ["policy", "setting"],
+            entries,
+            height=2.1,
+            xlabel="iteration",
+            ylabel="theta error",
+        )
+        for axes, part in panels:
+            for (method, _), own in part.groupby(["method", "seed"], sort=False):
+                look = method_style(method, order)
+                lines = {key: look[key] for key in ("color", "linestyle")}
+                # Half an iteration stands for none, which a logarithmic axis cannot show.
+                at = own["iteration"].clip(lower=0.5)
+                axes.plot(at, own["error"], **lines, linewidth=0.8, alpha=0.8)
+                end = own["last"]
+                full = look["color"] if own["converged"].all() else "white"
+                axes.plot(
+                    at[end], own["error"][end], look["marker"], color=look["color"],
+                    markerfacecolor=full, clip_on=False, zorder=3,
+                )  # fmt: skip
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(NullFormatter())
+            axes.xaxis.set_major_formatter(lambda x, _: "closed\nform" if x < 0.7 else f"{x:g}")
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.grid(axis="y")
+    return figure
+
+
+def ledger_figure(
+    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+) -> Figure:
+    """Draw where each method loses nDCG@10 against the grades, one panel a policy and setting.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `ultrbench.evaluation.ledger.ledger`, with ``policy`` and ``setting``: columns
+        ``method, step, start, value, low, high``.
+    order : sequence of str
+        All methods of the study; they stand from top to bottom.
+    labels : mapping of str to str, optional
+        Labels of methods.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar a step, from the level that it starts from, with the interval of its end; vertical
+        lines are naive clicks and perfect correction with infinitely many sessions, and the
+        grades.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"policy": "weak", "setting": "static", "method": "dla",
+    ...     "step": ["clicks", "correction", "noise", "theta", "variance"],
+    ...     "start": [0.6, 0.7, 0.9, 0.8, 0.75], "value": [0.1, 0.05, -0.1, -0.05, -0.01],
+    ...     "low": -0.1, "high": 0.1})
+    >>> len(ledger_figure(frame, ["dla"]).axes)
+    1
+    """
+    methods = _present(frame, order)
+    shades = {"theta": (_COLOURS[1], "theta error"), "variance": (_COLOURS[5], "variance")}
+    levels = {
+        "naive, ∞ sessions": ("correction", "start", (0, (4, 1.5))),
+        "oracle, ∞ sessions": ("theta", "start", "-"),
+        "grades": ("noise", "start", (0, (1.2, 1.2))),
+    }
+    with house_style():
+        entries: list[Line2D | Patch] = [
+            Patch(color=shade, label=name) for shade, name in shades.values()
+        ]
+        entries += [
+            Line2D([], [], color="0.35", linewidth=0.9, linestyle=line, label=name)
+            for name, (_, _, line) in levels.items()
+        ]
+        figure, panels = _panels(
+            frame,
+            ["policy", "setting"],
+            entries,
+            height=0.6 + 0.2 * len(methods),
+            xlabel="nDCG@10",
+            ylabel="",
+        )
+        for axes, part in panels:
+            steps = part.set_index(["method", "step"])
+            for row, method in enumerate(methods):
+                for place, (step, (shade, _)) in enumerate(shades.items()):
+                    if (method, step) not in steps.index:
+                        continue
+                    bar = steps.loc[(method, step)]
+                    at, end = row + 0.3 * (place - 0.5), bar["start"] + bar["value"]
+                    axes.barh(at, bar["value"], 0.28, left=bar["start"], color=shade)
+                    axes.hlines(
+                        at, bar["start"] + bar["low"], bar["start"] + bar["high"],
+                        color="black", linewidth=0.6,
+                    )  # fmt: skip
+                    axes.plot(end, at, "|", color="black", markersize=3)
+            for step, column, line in levels.values():
+                level = part.loc[part["step"] == step, column].iloc[0]
+                axes.axvline(level, color="0.35", linewidth=0.9, linestyle=line, zorder=0)
+            axes.set_yticks(range(len(methods)), [display_name(m, labels) for m in methods])
+            axes.set_ylim(len(methods) - 0.4, -0.6)
+            axes.tick_params(axis="y", length=0)
+            axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            axes.grid(axis="x")
     return figure
 
 

@@ -21,6 +21,7 @@ COLUMNS = (
     "p",
     "p_holm",
     "p_max_t",
+    "p_bh",
     "low",
     "high",
     "mde",
@@ -59,11 +60,14 @@ class ResultsTable:
         ``(block name, rows)``, a row being ``(label, cells)`` with one cell a metric.
     numbers : pandas.DataFrame
         Every number behind the table, one row a method and metric, in the table's order.
+    corner : str
+        What the rows are.
     """
 
     metrics: tuple[str, ...]
     blocks: tuple[tuple[str, tuple[tuple[str, tuple[Cell, ...]], ...]], ...]
     numbers: "pd.DataFrame"
+    corner: str = "Method"
 
 
 def results_table(
@@ -242,7 +246,7 @@ def table_markdown(table: ResultsTable, caption: str) -> str:
         return (f"**{cell.text}**" if cell.bold else cell.text) + cell.mark
 
     lines = [escape_markdown(caption), ""]
-    lines.append(line(["Method", *map(escape_markdown, table.metrics)]))
+    lines.append(line([table.corner, *map(escape_markdown, table.metrics)]))
     lines.append("|:--" * (1 + len(table.metrics)) + "|")
     for block, rows in table.blocks:
         lines.append(f"| *{escape_markdown(block)}* |" + " |" * len(table.metrics))
@@ -326,7 +330,7 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
         r"\toprule",
         " & ".join(["", *heads]) + r" \\",
         "".join(rules),
-        " & ".join(["Method", *cutoffs]) + r" \\",
+        " & ".join([escape_latex(table.corner), *cutoffs]) + r" \\",
         *body,
         r"\bottomrule",
         r"\end{tabular}",

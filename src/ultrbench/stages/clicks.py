@@ -137,15 +137,16 @@ def simulate_clicks(
     round_: int,
     seed: int,
     ranker: tuple[Path, Path] | None = None,
+    splits: Sequence[str] = LOGGED_SPLITS,
 ) -> None:
-    """Simulate one logging round on the training and validation queries.
+    """Simulate one logging round.
 
     Parameters
     ----------
     dataset, candidates : pathlib.Path
         Outputs of the stages before.
     out : pathlib.Path
-        Folder to write: ``{train,vali}.{lists,clicks}.parquet`` and ``truth.csv``. Where
+        Folder to write: ``{split}.{lists,clicks}.parquet`` and ``truth.csv``. Where
         examination is not a function of position alone, the truth is its mean over the training
         lists, weighted by the sessions drawn (before empty ones are dropped or drawn again).
     setting : dict
@@ -159,11 +160,14 @@ def simulate_clicks(
     ranker : pair of pathlib.Path, optional
         Model text and report of the ranker of the round before, which displays this round with
         the trees of its first validation; the initial policy otherwise.
+    splits : sequence of str
+        Whose queries are shown. Clicks on test queries are a held-out log: they serve
+        counterfactual evaluation, and nothing learns from them.
     """
     ymax = read_json(dataset / "dataset.json")["ymax"]
     arrays = read_arrays(candidates)
     per_query = setting["sessions"] / len(arrays["train_queries"])
-    for name in LOGGED_SPLITS:
+    for name in splits:
         split = read_split(dataset, name)
         queries, documents = arrays[f"{name}_queries"], arrays[f"{name}_documents"]
         scores = arrays[f"{name}_scores"]

@@ -1,6 +1,6 @@
 """Stage `evaluation`: measure rankers on true grades and test the differences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ from ultrbench.datasets.split import Split, read_split
 from ultrbench.errors import UserError
 from ultrbench.evaluation.compare import compare_methods
 from ultrbench.evaluation.lists import pad, padding_mask
-from ultrbench.evaluation.metrics import compute_metrics
+from ultrbench.evaluation.metrics import compute_metrics, parse_metric
+from ultrbench.evaluation.significance import power_table
 from ultrbench.evaluation.ties import tie_sensitivity, tied_queries
 from ultrbench.files import read_arrays, read_json, replacing
 from ultrbench.seeding import stream
 
 KEYS = ["candidates", "validation"]
 TESTS_SEED = 0
+EFFECTS = (0.002, 0.005, 0.01, 0.02, 0.05)
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def evaluate_rankers(
     ymax = read_json(dataset / "dataset.json")["ymax"]
     last = {method: max(r for m, r, _ in scores if m == method) for method, _, _ in scores}
     seeds = list(candidates)
+    depth = parse_metric(headline).cutoff
     values: list[pd.DataFrame] = []
     means: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -133,7 +136,7 @@ def evaluate_rankers(
                 values.append(
                     pd.DataFrame(key | {"seed": seed, "query": test.query_ids[kept]} | measured)
                 )
-                tied = tied_queries(cells, ranked.mask, cutoff=int(headline.split("@")[1]))
+                tied = tied_queries(cells, ranked.mask, cutoff=depth)
                 moved = 0.0
                 if tied.any():
                     few = ranked.keep(tied)
@@ -185,6 +188,7 @@ def _all_scores(
 def compare_rankers(
     per_query: Path,
     comparisons: Path,
+    power: Path,
     *,
     reference: str,
     metrics: Sequence[str],
@@ -202,11 +206,15 @@ def compare_rankers(
     comparisons : pathlib.Path
         ``.csv`` to write; columns as in `ultrbench.evaluation.compare.compare_methods`, after
         ``candidates`` and ``validation``.
+    power : pathlib.Path
+        ``.csv`` to write: the queries and resamples that differences of some sizes need, a row a
+        (candidates, validation, method, comparisons, effect); comparisons is 1, or the size of the
+        family.
     reference, metrics, headline, not_marked, resamples, bootstraps
         As in `ultrbench.evaluation.compare.compare_methods`.
     """
     frame = pd.read_parquet(per_query)
-    tables = []
+    tables, needs = [], []
     for key, part in frame.groupby(KEYS, sort=False):
         table = compare_methods(
             part.drop(columns=KEYS),
@@ -221,5 +229,23 @@ def compare_rankers(
         for position, (name, value) in enumerate(zip(KEYS, key, strict=True)):
             table.insert(position, name, value)
         tables.append(table)
-    with replacing(comparisons) as half:
-        pd.concat(tables).to_csv(half, index=False, lineterminator="\n")
+        claimed = [m for m in part["method"].unique() if m not in (reference, *not_marked)]
+        needs += [
+            row.assign(**dict(zip(KEYS, key, strict=True)))
+            for row in _power(part, reference, claimed, headline)
+        ]
+    for path, parts in ((comparisons, tables), (power, needs)):
+        with replacing(path) as half:
+            pd.concat(parts).to_csv(half, index=False, lineterminator="\n")
+
+
+def _power(
+    per_query: pd.DataFrame, reference: str, methods: Sequence[str], metric: str
+) -> Iterator[pd.DataFrame]:
+    means = per_query.pivot_table(index="query", columns="method", values=metric)
+    for method in methods:
+        differences = (means[method] - means[reference]).to_numpy()
+        for comparisons in dict.fromkeys((1, len(methods))):
+            if len(differences) > 1 and differences.std() > 0:
+                table = power_table(differences, EFFECTS, comparisons=comparisons)
+                yield table.assign(method=method, comparisons=comparisons)

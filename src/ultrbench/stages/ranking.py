@@ -23,14 +23,18 @@ def _training_target(
     method: dict[str, Any], log: ClickLog, split: Split, ymax: int, eps: float,
     theta: Path | None, truth: np.ndarray | None,
 ) -> targets.TrainingLists:  # fmt: skip
+    shown = log.select(log.randomized) if method["lists"] == "randomized" else log
     if method["target"] == "clicks":
-        shown = log.select(log.randomized) if method["lists"] == "randomized" else log
         return weighted_clicks(method["weights"], shown, theta)
     if method["target"] == "grades":
         return targets.grade_gains(log, split.grades)
-    examined = method["target"] == "examined_relevance"
-    propensity = _required_truth(truth, "target examined_relevance") if examined else None
-    return targets.expected_clicks(log, attraction(split.grades, ymax, eps=eps), propensity)
+    gamma = attraction(split.grades, ymax, eps=eps)
+    if method["target"] == "relevance":
+        return targets.expected_clicks(log, gamma, None)
+    examination = _required_truth(truth, f"target {method['target']}")
+    if method["target"] == "examined_relevance":
+        return targets.expected_clicks(log, gamma, examination)
+    return targets.expected_ipw_weights(shown, gamma, examination, read_propensity(theta))
 
 
 def train_ranker(
@@ -64,8 +68,9 @@ def train_ranker(
         To write: the ensemble as LightGBM text; ``.json`` with the validation curve and the trees
         to use by validation; ``.npz`` with the scores of all test documents by validation.
     method : dict
-        ``target`` (``clicks``, ``grades``, ``relevance``, ``examined_relevance``), ``weights`` and
-        ``lists``.
+        ``target`` (``clicks``, ``grades``, ``relevance``, ``examined_relevance``, or
+        ``expected_clicks``, those of infinitely many sessions weighted by `theta`), ``weights``
+        and ``lists``.
     objective : {"softmax", "pairwise", "joint"}
         The ranker's loss; ``joint`` fits nothing and chooses among the trees of `joint_model`.
     training : dict

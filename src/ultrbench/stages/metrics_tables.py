@@ -1,0 +1,323 @@
+"""Stage `metrics`: descriptive tables of all metrics, from clicks, beyond accuracy, and power."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ultrbench.evaluation.counterfactual import summarise_estimates
+from ultrbench.evaluation.metrics import parse_metric
+from ultrbench.reporting.descriptive import descriptive_table, write_table
+from ultrbench.reporting.figures import rounds_figure, save_figure
+from ultrbench.reporting.metric_figures import counterfactual_figure, sampled_figure
+from ultrbench.reporting.names import display_name
+from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
+from ultrbench.stages.counterfactual import CLIP
+from ultrbench.stages.exposure import MEASURES, top_places
+
+SHORT_WARNINGS = {
+    "deterministic": "one order a query",
+    "effective sample size": "few effective clicks",
+    "single session": "queries with one session",
+}
+BEYOND = (
+    "of the displays so far, Gini is that of the documents' exposure within their query, each place"
+    " weighted by its examination probability, and coverage the share of a query's documents that"
+    " were among the first {top}; of the first {top} documents of the ranker, diversity is the mean"
+    " cosine distance of standardised features, novelty the mean -log2 of the share of the query's"
+    " clicks in the held-out log of the logging policy, in bits, and serendipity the share that is"
+    " relevant and not among the logging policy's first {top}"
+)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a setting's tables, and what captions say of it.
+
+    Attributes
+    ----------
+    where : str
+        Data set, policy and setting.
+    groups : mapping of str to sequence of str
+        Methods by block.
+    labels : mapping of str to str
+        Their labels.
+    list_size : int
+        Candidates of a query.
+    headline : str
+        The headline metric.
+    """
+
+    where: str
+    groups: Mapping[str, Sequence[str]]
+    labels: Mapping[str, str]
+    list_size: int
+    headline: str
+
+
+def write_metrics_table(
+    rounds: Path,
+    exposure: Path | None,
+    stem: Path,
+    rows: Rows,
+    *,
+    ranking: tuple[str, str],
+    metrics: Sequence[str],
+) -> None:
+    """Write all metrics of the rankers of the last round.
+
+    Parameters
+    ----------
+    rounds : pathlib.Path
+        From `ultrbench.stages.evaluation.evaluate_rankers`.
+    exposure : pathlib.Path or None
+        From `ultrbench.stages.exposure.measure_exposure`, for further columns.
+    stem : pathlib.Path
+        Table to write, without its ending; the csv holds every metric that was measured.
+    rows : Rows
+        Rows and caption.
+    ranking : (str, str)
+        Kind of candidates, and of validation.
+    metrics : sequence of str
+        Columns.
+    """
+    candidates, validation = ranking
+    frame = _last(pd.read_csv(rounds))
+    frame = frame[(frame["candidates"] == candidates) & (frame["validation"] == validation)]
+    values = frame.drop(columns=["candidates", "validation", "round"])
+    columns, more = list(metrics), ""
+    if exposure is not None:
+        beyond = _last(pd.read_csv(exposure)).drop(columns="round")
+        values = values.merge(beyond, on=["method", "seed"], how="left")
+        columns += MEASURES
+        more = f" Beyond accuracy: {BEYOND.format(top=top_places(rows.list_size))}."
+    by = values.drop(columns="seed").groupby("method", sort=False)
+    means = by.mean()
+    numbers = means.join(by.std(), rsuffix=" sd").reset_index()
+    numbers.insert(1, "replicates", by.size().to_numpy())
+    caption = (
+        f"All metrics, {rows.where}, {candidates} candidates, rankers stopped by {validation}:"
+        f" means over test queries and {values['seed'].nunique()} replicates. Headline metric:"
+        f" {rows.headline}, whose assumed user {parse_metric(rows.headline).user}. R and AP count"
+        f" the relevant documents of the list.{more} Descriptive, not tested."
+    )
+    table = descriptive_table(means[columns], rows.groups, numbers, labels=rows.labels)
+    write_table(stem, table, caption)
+
+
+def write_power_table(power: Path, stem: Path, rows: Rows, *, ranking: tuple[str, str]) -> None:
+    """Write how many queries a difference of a given size needs to be found.
+
+    Parameters
+    ----------
+    power : pathlib.Path
+        From `ultrbench.stages.evaluation.compare_rankers`.
+    stem : pathlib.Path
+        Table to write, without its ending; the csv holds every kind of candidates and validation.
+    rows : Rows
+        Rows and caption.
+    ranking : (str, str)
+        Kind of candidates, and of validation, that are shown.
+    """
+    candidates, validation = ranking
+    frame = pd.read_csv(power)
+    shown = frame[
+        (frame["candidates"] == candidates)
+        & (frame["validation"] == validation)
+        & (frame["comparisons"] == 1)
+    ]
+    queries = shown.pivot_table(index="method", columns="effect", values="queries")
+    queries = queries.astype(int).rename(columns="difference@{:g}".format)
+    family = frame.drop_duplicates("comparisons").set_index("comparisons")["resamples"]
+    needed = " and ".join(
+        f"{resamples:,} for the first step of Holm over {size}" if size > 1 else f"{resamples:,}"
+        for size, resamples in family.items()
+    )
+    caption = (
+        f"Power, {rows.where}, {candidates} candidates, rankers stopped by {validation}: test"
+        f" queries that a true mean difference in {rows.headline} to the reference needs for"
+        " p ≤ .05, two-sided, at 80 % power, from the standard deviation of the per-query"
+        " differences averaged over replicates. Resamples for a Monte-Carlo error of a tenth at"
+        f" that bar: {needed}."
+    )
+    table = descriptive_table(queries, rows.groups, frame, labels=rows.labels)
+    write_table(stem, table, caption)
+
+
+def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
+    """Write the measures beyond accuracy by round.
+
+    Parameters
+    ----------
+    exposure : pathlib.Path
+        From `ultrbench.stages.exposure.measure_exposure`.
+    stem : pathlib.Path
+        Table to write, without its ending.
+    rows : Rows
+        Rows and caption.
+    """
+    frame = pd.read_csv(exposure)
+    means = frame.pivot_table(index="method", columns="round", values=list(MEASURES))
+    shown = pd.DataFrame(
+        {
+            f"{measure}@{round_}": means[measure, round_]
+            for measure in MEASURES
+            for round_ in sorted(frame["round"].unique())
+        }
+    )
+    caption = (
+        f"Beyond accuracy by round, {rows.where}: @r is the display by the ranker of round r, after"
+        " the logging policy's and those of the rounds before. On test queries,"
+        f" {rows.list_size} candidates each, every query a catalogue of its own:"
+        f" {BEYOND.format(top=top_places(rows.list_size))}. Means over queries and"
+        f" {frame['seed'].nunique()} replicates. Descriptive, not tested."
+    )
+    write_table(stem, descriptive_table(shown, rows.groups, frame, labels=rows.labels), caption)
+
+
+def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
+    """Write how well each theta estimates the worth of the rankers from held-out clicks.
+
+    Parameters
+    ----------
+    estimates : pathlib.Path
+        From `ultrbench.stages.counterfactual.evaluate_counterfactually`.
+    stem : pathlib.Path
+        Table to write, without its ending.
+    rows : Rows
+        Labels and caption.
+    """
+    frame = pd.read_csv(estimates, keep_default_na=False, na_values=[""]).fillna({"warnings": ""})
+    keys = ["theta", "form", "scale"]
+    by = frame.groupby(keys, sort=False)
+    summary = summarise_estimates(frame, keys)
+    summary["truth"] = by["truth"].mean().to_numpy()
+    summary["effective_sample_size"] = by["effective_sample_size"].mean().to_numpy()
+    summary["warnings"] = by["warnings"].agg(_distinct).to_numpy()
+    percent = 100 / summary["truth"]
+    shown = pd.DataFrame(
+        {
+            "Scale of θ": summary["scale"],
+            "Bias, %": (percent * summary["bias"]).map("{:+.1f}".format),
+            "sd, %": (percent * np.sqrt(summary["variance"])).map("{:.1f}".format),
+            "Coverage": summary["coverage"].map("{:.2f}".format),
+            "Kendall τ": summary["rank_correlation"].map("{:.3f}".format),
+            "Effective clicks": summary["effective_sample_size"].map("{:,.0f}".format),
+            "Warnings": summary["warnings"].map(_shortened),
+        }
+    ).replace("nan", "n/a")
+    shown.index = summary["theta"] + " " + summary["form"]
+    form_of = dict(zip(shown.index, summary["form"], strict=True))
+    groups: dict[str, list[str]] = {}
+    for name, theta in zip(shown.index, summary["theta"], strict=True):
+        groups.setdefault(display_name(theta, rows.labels), []).append(name)
+    caption = (
+        f"Counterfactual evaluation, {rows.where}: the worth of {frame['ranker'].nunique()}"
+        " rankers, estimated from a held-out log of clicks on test queries under the logging"
+        " policy with each method's propensities θ, against the truth on grades. IPS: inverse"
+        " propensity estimate of DCG with gain 2^y - 1 over all sessions; clipped: propensities"
+        f" below {CLIP:g} of the first are raised to it; self-normalised: up to scale, the mean"
+        " discount of an examined click. Most estimators know θ only relative to position 1; IPS"
+        " then has its scale from the simulator, which no real log offers. Bias and standard"
+        " deviation over seeds are means over rankers, in per cent of the mean truth; coverage is"
+        f" that of the 95 % intervals over rankers and {int(summary['replicates'].max())} seeds"
+        " (sessions resampled within queries; the rankers of a seed share its log); Kendall's τ"
+        " compares the orders of the rankers. Descriptive, not tested."
+    )
+    table = descriptive_table(shown, groups, summary, corner="Form", labels=form_of)
+    write_table(stem, table, caption)
+
+
+def _distinct(texts: pd.Series) -> str:
+    return " ".join(dict.fromkeys(text for text in texts if text))
+
+
+def _shortened(texts: str) -> str:
+    if texts.startswith("refused"):
+        return texts
+    return ", ".join(short for word, short in SHORT_WARNINGS.items() if word in texts) or "none"
+
+
+def draw_counterfactual(
+    estimates: Mapping[str, Path],
+    files: Sequence[Path],
+    order: Sequence[str],
+    labels: Mapping[str, str],
+) -> None:
+    """Draw estimated against true worth to a pdf and a png, from the estimates by policy."""
+    parts = [pd.read_csv(path).assign(policy=policy) for policy, path in estimates.items()]
+    frame = pd.concat(parts, ignore_index=True).dropna(subset="estimate")
+    save_figure(counterfactual_figure(frame, order, labels), *files)
+
+
+def draw_exposure(
+    exposures: Mapping[str, Path],
+    files: Sequence[Path],
+    order: Sequence[str],
+    labels: Mapping[str, str],
+) -> None:
+    """Draw the Gini coefficient by round to a pdf and a png, from the measures by policy."""
+    parts = [pd.read_csv(path).assign(policy=policy) for policy, path in exposures.items()]
+    frame = pd.concat(parts, ignore_index=True).rename(columns={"Gini": "value"})
+    frame = frame[frame["method"] != "logging_policy"]
+    save_figure(rounds_figure(frame, order, labels, metric="Gini of exposure"), *files)
+
+
+def write_catalogue_tables(
+    orders: Path, exposure: Path, sampled: Path, exposed: Path, figure: Sequence[Path]
+) -> None:
+    """Write the two tables and the figure of the synthetic catalogue.
+
+    Parameters
+    ----------
+    orders, exposure : pathlib.Path
+        From `ultrbench.stages.catalogue.study_catalogue`.
+    sampled, exposed : pathlib.Path
+        Tables to write, without their ending.
+    figure : sequence of pathlib.Path
+        ``.pdf`` and ``.png`` to write, of the sampled metric.
+    """
+    rankers = pd.read_csv(exposure)
+    items, users = (int(rankers[name].iloc[0]) for name in ("items", "users"))
+    frame = pd.read_csv(orders, keep_default_na=False)
+    save_figure(sampled_figure(frame), *figure)
+    pairs = frame["better"] + " above " + frame["worse"]
+    blocks = pairs + ", " + frame["users"].map("{:,}".format) + " users"
+    names = blocks + " " + frame["correction"]
+    shown = frame.assign(row=names).pivot_table(index="row", columns="samples", values="agreement")
+    groups = {block: list(part.unique()) for block, part in names.groupby(blocks, sort=False)}
+    exact = ", ".join(
+        f"{name} {value:.3f}"
+        for name, value in zip(rankers["ranker"], rankers[METRIC], strict=True)
+    )
+    caption = (
+        f"Sampled metrics on a synthetic catalogue of {items:,} shared items and {users:,} users"
+        f" with one relevant item each: how often two rankers stand in their true order by {METRIC}"
+        " when the relevant item is ranked among m sampled negatives only (without replacement), as"
+        " the metric is commonly computed (none) and with the corrections of Krichene and Rendle"
+        f" (2020). {REPEATS} draws of users and negatives each; a tie counts half. Exact {METRIC}:"
+        f" {exact}. Synthetic: an illustration."
+    )
+    labels = dict(zip(names, frame["correction"], strict=True))
+    shown = shown.rename(columns="m@{}".format)
+    table = descriptive_table(shown, groups, frame, corner="Correction", labels=labels)
+    write_table(sampled, table, caption)
+
+    caption = (
+        f"Beyond accuracy on a synthetic catalogue of {items:,} shared items, the first {TOP} of"
+        f" which are shown to each of {users:,} users. Coverage: share of the items shown to"
+        " anyone; Gini: of the items' exposure, each place weighted by its examination"
+        " probability; diversity: mean cosine distance of item factors within a list; novelty:"
+        " mean -log2 of the popularity share in an earlier log, in bits; serendipity: mean"
+        f" relevance of the items that the {TOP} most popular do not include. Synthetic: an"
+        " illustration."
+    )
+    shown = rankers.drop(columns=["items", "users"]).set_index("ranker")
+    groups = {"Rankers": list(shown.index)}
+    write_table(exposed, descriptive_table(shown, groups, rankers, corner="Ranker"), caption)
+
+
+def _last(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["round"] == frame.groupby("method")["round"].transform("max")]

@@ -1,0 +1,42 @@
+rule judge_claims:
+    input:
+        datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
+        per_query=[
+            f"{EVALUATION}/per_query.parquet".format(
+                dataset=dataset, policy=policy, setting=setting
+            )
+            for dataset, policy, setting in claimed_places()
+        ],
+        thetas=claimed_theta_files(f"{THETA}.csv"),
+        reports=claimed_theta_files(f"{THETA}.json"),
+        truths=claimed_theta_files(f"{ROUND}/truth.csv"),
+        code=code("stages.claims"),
+    output:
+        page="results/claims.md",
+        table="results/claims.csv",
+    log:
+        "results/logs/claims/claims.log",
+    benchmark:
+        "results/benchmarks/claims/claims.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        claims=CLAIMS,
+        parts=[tuple(part) for part in CLAIM_PARTS],
+        datasets=STUDY["datasets"],
+        places=claimed_places(),
+        thetas=claimed_thetas(),
+        seeds=SEEDS,
+        labels=LABELS,
+        resamples=config["evaluation"]["resamples"],
+        bootstraps=config["evaluation"]["bootstraps"],
+    message:
+        "Judge the claims"
+    script:
+        "../scripts/judge_claims.py"
+
+
+rule claims:
+    input:
+        rules.judge_claims.output,
