@@ -303,10 +303,10 @@ def card_figure(card: Card) -> "Figure":
     """
     from matplotlib.figure import Figure
 
-    from ultrbench.reporting.figures import house_style
+    from ultrbench.reporting.figures import _house
 
     rows = card.rows
-    with house_style():
+    with _house():
         figure = Figure(A4)
         figure.text(0.07, 0.965, card.title, fontsize=14, va="top")
         text = fill(card.about, WIDTH)

@@ -120,7 +120,7 @@ def propensity_figure(
     """
     methods = _present(frame, order)
     entries = [Line2D([], [], color="0.72", linewidth=3.2, label="Truth")]
-    with house_style():
+    with _house():
         entries += [_entry(method, order, labels) for method in methods]
         figure, panels = _panels(
             frame,
@@ -186,7 +186,7 @@ def rounds_figure(
     'round'
     """
     methods = _present(frame, order)
-    with house_style():
+    with _house():
         entries = [_entry(method, order, labels) for method in methods]
         figure, panels = _panels(
             frame, ["policy"], entries, height=2.1, xlabel="round", ylabel=metric
@@ -241,7 +241,7 @@ def spread_figure(
     ['DLA']
     """
     methods = _present(frame, order)
-    with house_style():
+    with _house():
         figure, panels = _panels(
             frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel=metric, ylabel=""
         )
@@ -314,7 +314,7 @@ def sweep_figure(
     # Below this an error is rounding, and would stretch a logarithmic axis over empty decades.
     drawn = frame["theta_error"].between(1e-6, 1e6)
     frame = frame.assign(theta_error=frame["theta_error"].where(drawn))
-    with house_style():
+    with _house():
         entries = [_entry(method, order, labels) for method in methods]
         per_row, lines = _legend_shape(entries, width, matplotlib.rcParams["legend.handlelength"])
         legend = 0.1 + lines * 1.5 * matplotlib.rcParams["legend.fontsize"] / 72
@@ -372,7 +372,7 @@ def grades_figure(frame: "pd.DataFrame") -> Figure:
     grades = sorted(frame["grade"].unique())
     shades = matplotlib.colormaps["Blues"](np.linspace(0.15, 1.0, len(grades)))
     shade_of = dict(zip(grades, shades, strict=True))
-    with house_style():
+    with _house():
         entries = [Patch(color=shade, label=f"grade {g}") for g, shade in shade_of.items()]
         figure, panels = _panels(
             frame,
@@ -428,7 +428,7 @@ def iterations_figure(
     """
     frame = frame[np.isfinite(frame["error"]) & (frame["error"] > 0)]
     methods = _present(frame, order)
-    with house_style():
+    with _house():
         if not methods:
             figure = Figure((COLUMN, 0.5), layout="constrained")
             figure.text(0.5, 0.5, "No estimate has a truth to compare with.", ha="center")
@@ -506,7 +506,7 @@ def ledger_figure(
         "oracle, ∞ sessions": ("theta", "start", "-"),
         "grades": ("noise", "start", (0, (1.2, 1.2))),
     }
-    with house_style():
+    with _house():
         entries: list[Line2D | Patch] = [
             Patch(color=shade, label=name) for shade, name in shades.values()
         ]
@@ -563,7 +563,7 @@ def save_figure(
     >>> sorted(path.name for path in folder.iterdir())
     ['a.pdf', 'a.png']
     """
-    with house_style():
+    with _house():
         with replacing(pdf_path) as half:
             figure.savefig(half, format="pdf", metadata={"CreationDate": None})
         if png_path:
@@ -571,15 +571,7 @@ def save_figure(
                 figure.savefig(half, format="png", dpi=DPI)
 
 
-def house_style() -> AbstractContextManager[None]:
-    """Return the context in which figures are made and saved.
-
-    Examples
-    --------
-    >>> with house_style():
-    ...     matplotlib.rcParams["font.size"]
-    7.0
-    """
+def _house() -> AbstractContextManager[None]:
     return matplotlib.style.context(HOUSE, after_reset=True)
 
 
