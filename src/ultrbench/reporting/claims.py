@@ -1,6 +1,5 @@
 """Claims of papers as data, and the verdicts of a study on them."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -23,7 +22,6 @@ NOT_RUN, DEPENDS = "not run", "depends on validation"
 THETA_MEASURES = ("theta_error", "signed_theta_error")
 ALONE = ("too_small", "unbiased")
 SIGNED = (*ALONE, "larger")
-METRIC = re.compile(r"(nDCG|ERR)@[1-9]\d*")
 FEW_QUERIES = 500  # below, differences of .01 nDCG go unseen
 
 RULES = {
@@ -33,6 +31,7 @@ RULES = {
     "too_small": "the interval of the signed error lies below -{margin}",
     "unbiased": "the interval of the signed error lies between -{margin} and {margin}",
 }
+HEAD = "| where | compared | effect | 95 % interval | p | MDE | d | verdict | remark |"
 PREFACE = """\
 A claim is made of comparisons, each in one place. A comparison *holds* where its 95 % interval
 lies beyond the margin that was fixed before any result (for "at least as good": above minus the
@@ -111,7 +110,7 @@ def load_claims(path: str | Path, schema: Mapping[str, Any]) -> dict[str, dict[s
 def _contradictions(name: str, claim: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the schema cannot say: what a key allows by the value of another."""
     kind, measure, against = claim["kind"], claim["measure"], claim.get("against", [])
-    if measure not in THETA_MEASURES and not METRIC.fullmatch(measure):
+    if measure not in THETA_MEASURES and not _is_metric(measure):
         yield (
             f"{name}.measure: a metric such as nDCG@10 or ERR@5, theta_error or"
             f" signed_theta_error is wanted, got {measure}."
@@ -134,6 +133,15 @@ def _contradictions(name: str, claim: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def _is_metric(name: str) -> bool:
+    from ultrbench.evaluation.metrics import parse_metric
+
+    try:
+        return parse_metric(name).name == name
+    except UserError:
+        return False
+
+
 def claim_parts(claims: Mapping[str, Any], config: Mapping[str, Any]) -> list[Part]:
     """Return every comparison that the claims make on the data sets of a study.
 
@@ -154,6 +162,7 @@ def claim_parts(claims: Mapping[str, Any], config: Mapping[str, Any]) -> list[Pa
     >>> claim = {"measure": "theta_error", "methods": ["upe"], "against": ["dla"],
     ...          "where": {"policies": ["weak"], "settings": ["static"]}}
     >>> config = {
+    ...     "interface": "result_page",
     ...     "study": {"datasets": ["mine"], "policies": ["weak"], "settings": ["static"]},
     ...     "settings": {"static": {"methods": ["dla"]}},
     ...     "methods": {"dla": {"estimator": "dla"}, "upe": {"estimator": "upe"}},
@@ -208,43 +217,11 @@ def _absences(part: Part, claim: Mapping[str, Any], config: Mapping[str, Any]) -
     if of_theta:
         return
     if claim["measure"] not in metric_names(config):
-        yield f"metric {claim['measure']}"
+        yield f"metric {claim['measure']} among those it tests"
     if part.candidates not in config["evaluation"]["candidates"]:
         yield f"{part.candidates} candidates"
     if part.validation not in config["training"]["validation"]:
         yield f"validation by {part.validation}"
-
-
-def theta_errors(relative: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return how far propensities are from the truth, by measure.
-
-    Parameters
-    ----------
-    relative : numpy.ndarray
-        float64 ``[positions]``, estimated theta_k / theta_1.
-    truth : numpy.ndarray
-        float64 ``[positions]``, true theta_k, at any scale.
-
-    Returns
-    -------
-    dict of str to float
-        ``theta_error`` and ``signed_theta_error``: mean over positions k >= 2 of |d_k| and of
-        d_k = log(theta_k / theta_1) - log(true ratio). NaN where a propensity is not above 0, or
-        there is one position.
-
-    Examples
-    --------
-    >>> errors = theta_errors(np.array([1.0, 0.25, 0.5]), np.array([0.8, 0.4, 0.2]))
-    >>> round(errors["theta_error"], 3), errors["signed_theta_error"]
-    (0.693, 0.0)
-    """
-    usable = np.isfinite(relative) & (relative > 0)
-    logs = np.log(np.where(usable, relative, np.nan) / truth)
-    distance = logs[1:] - logs[0] if len(logs) > 1 else np.array([np.nan])
-    return {
-        "theta_error": float(np.abs(distance).mean()),
-        "signed_theta_error": float(distance.mean()),
-    }
 
 
 def seed_statistics(values: Sequence[float]) -> dict[str, float]:
@@ -398,11 +375,12 @@ def claims_markdown(
         lines += ["", f"## {name}", "", escape_markdown(claim["statement"]), ""]
         lines += [f"Source: {escape_markdown(claim['source'])}.", ""]
         lines += [f"A comparison of {claim['measure'].replace('_', ' ')} holds where {rule}.", ""]
-        lines.append(
-            "| where | compared | effect | 95 % interval | p | MDE | d | verdict | remark |"
-        )
-        lines.append("|---|---|---|---|---|---|---|---|---|")
-        lines += [_line(row, labels) for row in rows.to_dict("records")]
+        run = rows[rows["verdict"] != NOT_RUN]
+        if len(run):
+            lines += [HEAD, "|---|---|---|---|---|---|---|---|---|"]
+            lines += [_line(row, labels) for row in run.to_dict("records")] + [""]
+        for note, lacking in rows[rows["verdict"] == NOT_RUN].groupby("note", sort=False):
+            lines.append(f"- Not run ({len(lacking)} of {len(rows)}): {escape_markdown(note)}.")
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ultrbench.evaluation.compare import compare_methods
 from ultrbench.files import read_json, replacing, write_text
+from ultrbench.propensity.error import theta_error
 from ultrbench.propensity.estimate import is_converged, read_by_position
 from ultrbench.reporting.claims import (
     ALONE,
@@ -19,7 +20,6 @@ from ultrbench.reporting.claims import (
     claims_markdown,
     overall,
     seed_statistics,
-    theta_errors,
     verdict,
 )
 from ultrbench.reporting.tables import MIN_REPLICATES
@@ -176,7 +176,11 @@ def _theta_effects(
 def _error(files: ThetaFiles, measure: str) -> float:
     table, _, truth = files
     relative = read_by_position(table, "relative")
-    return theta_errors(relative, read_truth([truth])[: len(relative)])[measure]
+    shown = len(relative)
+    # Clicks would weight an error that no claim is about.
+    errors = theta_error(relative, read_truth([truth])[:shown], np.zeros(shown))
+    value = errors.signed if measure == "signed_theta_error" else errors.error
+    return value if np.isfinite(value) else np.nan
 
 
 def _remark(replicates: int, remarks: list[str]) -> str:
