@@ -23,6 +23,8 @@ include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/ledger.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/sweeps.smk"
+include: "workflow/rules/tuning.smk"
 
 
 localrules:
@@ -39,6 +41,8 @@ localrules:
     ledger,
     paper,
     claims,
+    sweeps,
+    tuning,
 
 
 rule all:

@@ -98,7 +98,7 @@ def _filled(schema: Mapping[str, Any], value: Any) -> Any:
     if "oneOf" in schema and "type" not in schema:
         chosen = branch(schema, value)
         return {} if chosen is None else _filled(schema["oneOf"][chosen], value)
-    if "enum" in schema:
+    if "enum" in schema or not schema:
         return value
     kind = schema.get("type", "object")
     if kind == "object":

@@ -94,7 +94,8 @@ def contradictions(
 
     queries = config.get("policy_queries", {})
     for name, policy in policies.items():
-        if queries.get("mode") == "disjoint" and policy.get("share", 0) > queries["pool"]:
+        mode = policy.get("policy_queries", queries.get("mode"))
+        if mode == "disjoint" and policy.get("share", 0) > queries["pool"]:
             yield refusal(
                 ("policies", name, "share"),
                 f"at most policy_queries.pool ({queries['pool']}) is wanted while "
@@ -195,6 +196,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         *most, last = schema["enum"]
         return f"{', '.join(most)} or {last}" if most else last
+    if not schema:
+        return "a value"
     kind = schema.get("type", "object")
     if kind == "array":
         return f"a list, each item {allowed(schema['items'])}"
@@ -537,5 +540,5 @@ def _nested_keys(schema: Mapping[str, Any], path: tuple = ()) -> dict[str, str]:
     for key, part in schema.get("properties", {}).items():
         if path:
             keys[key] = _where((*path, key))
-        keys |= _nested_keys(part, (*path, key))
+        keys = _nested_keys(part, (*path, key)) | keys
     return keys

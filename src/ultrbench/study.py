@@ -59,6 +59,34 @@ def final_round(config: Mapping[str, Any], setting: str, method: str) -> int:
     return config["settings"][setting]["rounds"] - 1
 
 
+def policy_queries(config: Mapping[str, Any], policy: str) -> dict[str, Any]:
+    """Return the mode and the pool of the queries that train a policy, its own mode first.
+
+    Examples
+    --------
+    >>> config = {
+    ...     "policy_queries": {"mode": "disjoint", "pool": 0.3},
+    ...     "policies": {"weak": {}, "spoilt": {"policy_queries": "shared"}},
+    ... }
+    >>> policy_queries(config, "weak")["mode"], policy_queries(config, "spoilt")["mode"]
+    ('disjoint', 'shared')
+    """
+    own = config["policies"][policy].get("policy_queries")
+    return {**config["policy_queries"], **({"mode": own} if own else {})}
+
+
+def list_size(config: Mapping[str, Any], policy: str) -> int:
+    """Return the candidates of a query under a policy.
+
+    Examples
+    --------
+    >>> config = {"list_size": 10, "policies": {"weak": {}, "short": {"list_size": 5}}}
+    >>> list_size(config, "weak"), list_size(config, "short")
+    (10, 5)
+    """
+    return config["policies"][policy].get("list_size", config["list_size"])
+
+
 def headline_metric(config: Mapping[str, Any]) -> str:
     """Return the metric of the tests: that of the interface, at a cutoff of the study.
 

@@ -203,7 +203,8 @@ REFUSALS = [
     ),
     (
         {"policies": {"weak": {"trees": 5}}},
-        "policies.weak.trees is not a key of the configuration. There is: kind, share, cost.",
+        "policies.weak.trees is not a key of the configuration. There is: kind, share, cost, "
+        "policy_queries, list_size.",
     ),
     # wrong types
     (

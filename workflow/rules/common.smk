@@ -2,7 +2,7 @@ import re
 import sys
 from pathlib import Path
 
-from ultrbench import study
+from ultrbench import study, variations
 from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
@@ -23,6 +23,7 @@ try:
     }
     REGISTRY = load_registry(config["registry"], SCHEMAS["datasets"])
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
+    config = read_config(variations.derive(config), SCHEMAS["config"], REGISTRY)
     CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
@@ -37,8 +38,10 @@ CANDIDATES = "results/policies/{dataset}/{policy}/seed{seed}.npz"
 ROUND = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{track}/round{round}"
 RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{round}"
 THETA = f"{ROUND}/theta/{{estimator}}"
+ESTIMATION_BENCHMARK = "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
 EVALUATION = "results/evaluation/{dataset}/{policy}/{setting}"
 TABLE = "results/tables/{dataset}/{policy}.{setting}.{candidates}.{validation}"
+SWEEP = "results/sweeps/{dataset}/{sweep}"
 PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
 TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
@@ -75,6 +78,7 @@ wildcard_constraints:
     track=names([*study.LOGS, *config["methods"]]),
     method=names(config["methods"]),
     estimator=names(config["estimators"]),
+    sweep=names(config["sweeps"]),
     round=r"\d+",
     seed=r"\d+",
 

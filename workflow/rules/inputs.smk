@@ -56,7 +56,7 @@ def click_model_code(wildcards):
 
 def simulation(setting):
     """What of a setting the simulation of its clicks depends on."""
-    apart = ("rounds", "training_rounds", "methods")
+    apart = ("rounds", "training_rounds", "methods", "hidden_features")
     return {k: v for k, v in config["settings"][setting].items() if k not in apart}
 
 
@@ -65,6 +65,10 @@ def own_log(wildcards):
     return [
         str(f) for name in [*LOG_FILES, "truth.csv"] if (f := folder / name).exists()
     ]
+
+
+def hidden_features(wildcards):
+    return config["settings"][wildcards.setting]["hidden_features"]
 
 
 def estimator_code(wildcards):
@@ -318,3 +322,120 @@ def claimed_theta_files(pattern):
         for dataset, policy, setting, method in claimed_thetas()
         for seed in SEEDS
     ]
+
+
+GRIDS = variations.configurations(config) if variations.TUNING in config else {}
+
+# (configuration, policy, seed) of everything that tuning compares.
+TRIALS = [
+    (name, policy, seed)
+    for found in GRIDS.values()
+    for name in found
+    for policy in STUDY["policies"]
+    for seed in SEEDS
+]
+
+
+def theta_of(setting, method):
+    """Track, round and estimator of the propensities that a method ends with."""
+    last = study.final_round(config, setting, method)
+    estimator = config["methods"][method].get("estimator")
+    return {"track": track_of(method, last), "round": last, "estimator": estimator}
+
+
+def trial_files(wildcards, pattern):
+    return [
+        at(
+            pattern,
+            wildcards,
+            policy=policy,
+            setting=variations.TUNING,
+            seed=seed,
+            method=name,
+            **theta_of(variations.TUNING, name),
+        )
+        for name, policy, seed in TRIALS
+    ]
+
+
+def benchmark_of(dataset, policy, setting, method):
+    """Where Snakemake writes what an estimator cost."""
+    return ESTIMATION_BENCHMARK.format(
+        dataset=dataset, policy=policy, setting=setting, **theta_of(setting, method)
+    )
+
+
+def trial_benchmarks(wildcards):
+    return [
+        (name, policy, benchmark_of(wildcards.dataset, policy, variations.TUNING, name))
+        for name, policy in dict.fromkeys(trial[:2] for trial in TRIALS)
+    ]
+
+
+def axis_name(sweep):
+    about = config["sweeps"][sweep]
+    return about.get("label", about["key"])
+
+
+def estimated_methods(setting):
+    """The methods of a setting that have an estimator, in the order of the table's rows."""
+    return [
+        method
+        for method in study.study_methods(config, setting)
+        if "estimator" in config["methods"][method]
+    ]
+
+
+def swept(sweep):
+    """(point, method, seed) of the estimates along a sweep."""
+    return [
+        (point, method, seed)
+        for point in variations.sweep_points(config, sweep)
+        for method in estimated_methods(point.setting)
+        for seed in SEEDS
+    ]
+
+
+def swept_files(wildcards, pattern):
+    return [
+        at(
+            pattern,
+            wildcards,
+            policy=point.policy,
+            setting=point.setting,
+            seed=seed,
+            **theta_of(point.setting, method),
+        )
+        for point, method, seed in swept(wildcards.sweep)
+    ]
+
+
+def swept_candidates(sweep):
+    """Points of different policies have different candidates: all documents compare."""
+    return "full" if config["sweeps"][sweep]["section"] == "policies" else KINDS[0]
+
+
+def swept_benchmarks(wildcards):
+    """Method, policy, setting and benchmark of everything that the sweeps estimate, each once."""
+    entries = {
+        (method, point.policy, point.setting): None
+        for sweep in config["sweeps"]
+        for point, method, _ in swept(sweep)
+    }
+    return [
+        (*entry, benchmark_of(wildcards.dataset, entry[1], entry[2], entry[0]))
+        for entry in entries
+    ]
+
+
+# Estimators to judge: all that learn theta from clicks, or a ranker that stands for it.
+CARDS = [
+    method
+    for method, entry in config["methods"].items()
+    if any(
+        method in estimated_methods(point.setting)
+        for sweep in config["sweeps"]
+        for point in variations.sweep_points(config, sweep)
+    )
+    and config["estimators"][entry["estimator"]]["kind"] not in ("naive", "oracle")
+]

@@ -25,7 +25,7 @@ rule write_tables:
         headline=study.headline_metric(config),
         control=lambda wildcards: next(iter(controls(wildcards.setting)), None),
         without_relevant=config["evaluation"]["queries_without_relevant"],
-        list_size=config["list_size"],
+        list_size=lambda wildcards: study.list_size(config, wildcards.policy),
     message:
         "Write the tables of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:

@@ -13,9 +13,13 @@ rule train_policy:
     resources:
         mem_mb=2000,
     params:
-        policy=lambda wildcards: config["policies"][wildcards.policy],
-        policy_queries=config["policy_queries"],
-        list_size=config["list_size"],
+        policy=lambda wildcards: {
+            key: value
+            for key, value in config["policies"][wildcards.policy].items()
+            if key not in ("policy_queries", "list_size")
+        },
+        policy_queries=lambda wildcards: study.policy_queries(config, wildcards.policy),
+        list_size=lambda wildcards: study.list_size(config, wildcards.policy),
         seeds=SEEDS,
     message:
         "Train the logging policy {wildcards.policy} on {wildcards.dataset}"

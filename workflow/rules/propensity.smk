@@ -10,7 +10,7 @@ rule estimate_propensity:
     log:
         "results/logs/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.log",
     benchmark:
-        "results/benchmarks/propensity/{dataset}/{policy}/{setting}/{track}.{round}.{estimator}.tsv"
+        ESTIMATION_BENCHMARK
     wildcard_constraints:
         estimator=names(study.estimators(config, joint=False)),
     threads: 1
@@ -18,6 +18,7 @@ rule estimate_propensity:
         mem_mb=2000,
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        hidden_features=hidden_features,
         seeds=SEEDS,
     message:
         "Estimate propensities: {wildcards.estimator} on {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
@@ -36,6 +37,7 @@ use rule estimate_propensity as estimate_jointly with:
         mem_mb=8000,  # lightgbm_position holds a row for each document of each distinct session
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
+        hidden_features=hidden_features,
         training={key: config["training"][key] for key in study.SIZE},
         seeds=SEEDS,
 

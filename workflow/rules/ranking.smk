@@ -39,6 +39,7 @@ rule train_ranker:
             if key != "validation_theta"
         },
         eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
+        hidden_features=hidden_features,
         cutoff=study.stopping_cutoff(config),
         seeds=SEEDS,
     message:

@@ -13,6 +13,7 @@ with job(snakemake):
             *part(snakemake.output.report),
             name=snakemake.wildcards.estimator,
             estimator=snakemake.params.estimator,
+            hidden_features=snakemake.params.hidden_features,
             seed=seed,
             training=snakemake.params.get("training"),
             model=next(iter(part(snakemake.output.get("model", []))), None),

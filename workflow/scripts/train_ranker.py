@@ -19,6 +19,7 @@ with job(snakemake):
             training=params.training,
             eps=params.eps,
             cutoff=params.cutoff,
+            hidden_features=params.hidden_features,
             seed=seed,
             theta=next(iter(part(snakemake.input.theta)), None),
             joint_model=next(iter(part(snakemake.input.joint_model)), None),

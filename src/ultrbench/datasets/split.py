@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ultrbench.files import read_arrays, replacing, write_arrays
+from ultrbench.seeding import stream
 
 SPLITS = ("train", "vali", "test")
 
@@ -122,3 +123,33 @@ def read_split(folder: str | Path, name: str) -> Split:
     features, lists = split_files(folder, name)
     arrays = read_arrays(lists)
     return Split(features=np.load(features, mmap_mode="r", allow_pickle=False), **arrays)
+
+
+def hide_features(features: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Blank a random share of the features, so that trees can split on none of them.
+
+    Parameters
+    ----------
+    features : numpy.ndarray
+        float32 ``[documents, features]``.
+    share : float
+        From 0 to below 1, of the features; rounded down.
+    seed : int
+        Replicate seed. A greater share hides what a smaller one hides, and more.
+
+    Returns
+    -------
+    numpy.ndarray
+        As `features`, in a copy where there is something to hide.
+
+    Examples
+    --------
+    >>> hide_features(np.ones((1, 4), np.float32), 0.5, 1).sum()
+    np.float32(2.0)
+    """
+    count = int(round(share * features.shape[1], 9))
+    if not count:
+        return features
+    blanked = np.array(features)
+    blanked[:, stream(seed, "hidden features").permutation(features.shape[1])[:count]] = 0
+    return blanked

@@ -272,6 +272,82 @@ def spread_figure(
     return figure
 
 
+def sweep_figure(
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    xlabel: str,
+    ylabel: str = "nDCG@10",
+) -> Figure:
+    """Draw the error of theta and nDCG@10 along one parameter, one column a panel.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns ``panel, value, method, seed, theta_error, score``; values stand at equal distances
+        in order of appearance. Errors that are missing or 0 are not drawn.
+    order : sequence of str
+        All methods of the study.
+    labels : mapping of str to str, optional
+        Labels of methods.
+    xlabel, ylabel : str
+        The parameter, and the metric of ``score``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Means over seeds, with bars from the least to the greatest seed; methods stand slightly
+        apart so that bars do not hide each other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"panel": "weak", "value": ["0.5", "1"], "method": "dla", "seed": 1,
+    ...                       "theta_error": [0.1, 0.2], "score": [0.8, 0.7]})
+    >>> [axes.get_ylabel() for axes in sweep_figure(frame, ["dla"], xlabel="eta").axes]
+    ['error of theta', 'nDCG@10']
+    """
+    methods = _present(frame, order)
+    panels = list(frame.groupby("panel", sort=False))
+    width = COLUMN if len(panels) == 1 else PAGE
+    # Below this an error is rounding, and would stretch a logarithmic axis over empty decades.
+    drawn = frame["theta_error"].between(1e-6, 1e6)
+    frame = frame.assign(theta_error=frame["theta_error"].where(drawn))
+    with _house():
+        entries = [_entry(method, order, labels) for method in methods]
+        per_row, lines = _legend_shape(entries, width, matplotlib.rcParams["legend.handlelength"])
+        legend = 0.1 + lines * 1.5 * matplotlib.rcParams["legend.fontsize"] / 72
+        figure = Figure((width, 3.8 + legend), layout="constrained")
+        grid = figure.subplots(2, len(panels), sharex="col", sharey="row", squeeze=False)
+        apart = 0.5 / max(len(methods), 5)
+        for column, (panel, _) in enumerate(panels):
+            part = frame[frame["panel"] == panel]
+            values = list(part["value"].unique())
+            for axes, shown in zip(grid[:, column], ("theta_error", "score"), strict=True):
+                for place, method in enumerate(methods):
+                    own = part[part["method"] == method]
+                    by = own.groupby("value")[shown].agg(["mean", "min", "max"]).reindex(values)
+                    at = np.arange(len(values)) + apart * (place - (len(methods) - 1) / 2)
+                    look = method_style(method, order)
+                    axes.vlines(at, by["min"], by["max"], color=look["color"], linewidth=0.8)
+                    axes.plot(at, by["mean"], **look)
+                axes.grid(axis="y")
+            if len(panels) > 1:
+                grid[0, column].set_title(panel)
+            grid[1, column].set_xticks(range(len(values)), values)
+            grid[1, column].set_xlabel(xlabel)
+        if frame["theta_error"].notna().any():
+            grid[0, 0].set_yscale("log")
+            grid[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            grid[0, 0].yaxis.set_major_formatter("{x:g}")
+            grid[0, 0].yaxis.set_minor_formatter(NullFormatter())
+        grid[0, 0].set_ylabel("error of theta")
+        grid[1, 0].set_ylabel(ylabel)
+        figure.legend(handles=entries, loc="outside lower center", ncols=per_row)
+    return figure
+
+
 def grades_figure(frame: "pd.DataFrame") -> Figure:
     """Draw the share of each grade by logged position, one panel a policy.
 
@@ -472,9 +548,11 @@ def ledger_figure(
 
 
 def save_figure(
-    figure: Figure, pdf_path: str | os.PathLike[str], png_path: str | os.PathLike[str]
+    figure: Figure,
+    pdf_path: str | os.PathLike[str],
+    png_path: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Write a figure as pdf and png, each atomically and without a date.
+    """Write a figure as pdf, and as png if wanted, each atomically and without a date.
 
     Examples
     --------
@@ -488,8 +566,9 @@ def save_figure(
     with _house():
         with replacing(pdf_path) as half:
             figure.savefig(half, format="pdf", metadata={"CreationDate": None})
-        with replacing(png_path) as half:
-            figure.savefig(half, format="png", dpi=DPI)
+        if png_path:
+            with replacing(png_path) as half:
+                figure.savefig(half, format="png", dpi=DPI)
 
 
 def _house() -> AbstractContextManager[None]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ultrbench.datasets.split import read_split
+from ultrbench.datasets.split import hide_features, read_split
 from ultrbench.files import write_text
 from ultrbench.propensity.estimate import find_estimator, write_estimate
 from ultrbench.simulation.log import read_rounds
@@ -20,6 +20,7 @@ def estimate_propensity(
     name: str,
     estimator: dict[str, Any],
     seed: int,
+    hidden_features: float = 0.0,
     training: dict[str, Any] | None = None,
     model: Path | None = None,
 ) -> None:
@@ -39,6 +40,8 @@ def estimate_propensity(
         ``kind`` and the parameters of the kind.
     seed : int
         Replicate seed.
+    hidden_features : float
+        Share of the features that are kept from the estimator.
     training : dict, optional
         Size of the ensemble, from the config, for a joint kind.
     model : pathlib.Path, optional
@@ -48,7 +51,7 @@ def estimate_propensity(
     truth = [folder / "truth.csv" for folder in logs]
     estimate = find_estimator(estimator["kind"])(
         read_rounds(logs, "train"),
-        features=read_split(dataset, "train").features,
+        features=hide_features(read_split(dataset, "train").features, hidden_features, seed),
         truth=read_truth(truth),
         columns=read_truth_columns(truth),
         seed=seed,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.datasets.split import Split, read_split
+from ultrbench.datasets.split import Split, hide_features, read_split
 from ultrbench.errors import UserError
 from ultrbench.files import read_arrays, read_json, write_arrays, write_json, write_text
 from ultrbench.propensity.estimate import read_propensity
@@ -51,6 +51,7 @@ def train_ranker(
     eps: float,
     cutoff: int,
     seed: int,
+    hidden_features: float = 0.0,
     theta: Path | None = None,
     joint_model: Path | None = None,
     validation_theta: Path | None = None,
@@ -80,6 +81,9 @@ def train_ranker(
         Ranks that count when training is stopped.
     seed : int
         Replicate seed.
+    hidden_features : float
+        Share of the features that are kept from the ranker; it splits on none of them, so that
+        scoring needs to hide nothing.
     theta : pathlib.Path, optional
         Propensities that weight the training clicks.
     joint_model : pathlib.Path, optional
@@ -127,7 +131,7 @@ def train_ranker(
         fit = boosting.choose_trees(joint_model.read_text(encoding="utf-8"), **stopping)
     else:
         fit = boosting.train(
-            train.features,
+            hide_features(train.features, hidden_features, seed),
             target,
             objective=objective,
             **{key: training[key] for key in SIZE},
