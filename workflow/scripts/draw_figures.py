@@ -34,6 +34,6 @@ with job(snakemake):
             own = [estimate for estimate in estimates if estimate.setting == setting]
             paper.draw_propensities(own, drawn, **style)
         elif name == "rounds":
-            paper.draw_rounds(scores[setting], drawn, **style)
+            paper.draw_rounds(scores[setting], drawn, metric=params.headline, **style)
         else:
-            paper.draw_spread(scores[setting], drawn, **style)
+            paper.draw_spread(scores[setting], drawn, metric=params.headline, **style)

@@ -153,9 +153,13 @@ def propensity_figure(
 
 
 def rounds_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    metric: str,
 ) -> Figure:
-    """Draw nDCG@10 by round of the dynamic setting, one panel a policy.
+    """Draw a metric by round of the dynamic setting, one panel a policy.
 
     Parameters
     ----------
@@ -165,6 +169,8 @@ def rounds_figure(
         All methods of the study.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        Canonical name of what ``value`` holds, written at its axis.
 
     Returns
     -------
@@ -177,14 +183,14 @@ def rounds_figure(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"policy": "weak", "method": "dla", "round": [0, 1], "seed": 1,
     ...                       "value": [0.7, 0.8]})
-    >>> rounds_figure(frame, ["dla"]).axes[0].get_xlabel()
+    >>> rounds_figure(frame, ["dla"], metric="nDCG@10").axes[0].get_xlabel()
     'round'
     """
     methods = _present(frame, order)
     with _house():
         entries = [_entry(method, order, labels) for method in methods]
         figure, panels = _panels(
-            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel="nDCG@10"
+            frame, ["policy"], entries, height=2.1, xlabel="round", ylabel=metric
         )
         apart = 0.5 / max(len(methods), 5)
         for axes, part in panels:
@@ -202,9 +208,13 @@ def rounds_figure(
 
 
 def spread_figure(
-    frame: "pd.DataFrame", order: Sequence[str], labels: Mapping[str, str] | None = None
+    frame: "pd.DataFrame",
+    order: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    metric: str,
 ) -> Figure:
-    """Draw nDCG@10 by method with its spread over seeds, one panel a policy.
+    """Draw a metric by method with its spread over seeds, one panel a policy.
 
     Parameters
     ----------
@@ -214,6 +224,8 @@ def spread_figure(
         All methods of the study; they stand from top to bottom.
     labels : mapping of str to str, optional
         Labels of methods.
+    metric : str
+        Canonical name of what ``value`` holds, written at its axis.
 
     Returns
     -------
@@ -227,13 +239,14 @@ def spread_figure(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"policy": "weak", "method": "dla", "seed": [1, 2],
     ...                       "value": [0.7, 0.8]})
-    >>> [text.get_text() for text in spread_figure(frame, ["dla"]).axes[0].get_yticklabels()]
-    ['DLA']
+    >>> axes = spread_figure(frame, ["dla"], metric="nDCG@5").axes[0]
+    >>> [text.get_text() for text in axes.get_yticklabels()], axes.get_xlabel()
+    (['DLA'], 'nDCG@5')
     """
     methods = _present(frame, order)
     with _house():
         figure, panels = _panels(
-            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel="nDCG@10", ylabel=""
+            frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel=metric, ylabel=""
         )
         means = frame.groupby(["policy", "method"])["value"].mean()
         above = means - means.groupby("policy").transform("median")
