@@ -66,8 +66,8 @@ def grades(policies=("weak",)):
 def figures(policies=("weak",), methods=("naive", "dla"), seeds=(1, 2)):
     return [
         propensity_figure(propensities(policies, methods, seeds), ORDER),
-        rounds_figure(values(policies, methods, seeds), ORDER),
-        spread_figure(values(policies, methods, seeds, rounds=(0,)), ORDER),
+        rounds_figure(values(policies, methods, seeds), ORDER, metric="nDCG@5"),
+        spread_figure(values(policies, methods, seeds, rounds=(0,)), ORDER, metric="nDCG@5"),
         grades_figure(grades(policies)),
     ]
 
@@ -132,11 +132,11 @@ def test_same_bytes_from_another_process(tmp_path):
 
 
 def test_a_reader_s_own_settings_do_not_reach_the_files(tmp_path):
-    before = saved(rounds_figure(values(), ORDER), tmp_path)
+    before = saved(rounds_figure(values(), ORDER, metric="nDCG@5"), tmp_path)
     kept = {key: rcParams[key] for key in ("font.size", "savefig.dpi", "axes.facecolor")}
     try:
         rcParams.update({"font.size": 20, "savefig.dpi": 30, "axes.facecolor": "red"})
-        assert saved(rounds_figure(values(), ORDER), tmp_path) == before
+        assert saved(rounds_figure(values(), ORDER, metric="nDCG@5"), tmp_path) == before
         assert rcParams["font.size"] == 20
     finally:
         rcParams.update(kept)
@@ -159,7 +159,7 @@ def test_a_method_looks_the_same_everywhere_and_like_no_other():
         line = figure.axes[0].lines[-1]
         assert (line.get_color(), line.get_marker()) == (look["color"], look["marker"])
     with pytest.raises(ValueError, match="mine"):
-        rounds_figure(values(methods=["mine"]), ORDER)
+        rounds_figure(values(methods=["mine"]), ORDER, metric="nDCG@5")
 
 
 def test_propensity_figure_draws_means_over_the_truth():
@@ -196,24 +196,24 @@ def test_panel_titles_name_the_setting_only_where_settings_differ():
 
 
 def test_rounds_figure_keeps_whole_rounds_as_ticks():
-    axes = rounds_figure(values(rounds=(0, 1, 2)), ORDER).axes[0]
+    axes = rounds_figure(values(rounds=(0, 1, 2)), ORDER, metric="nDCG@5").axes[0]
     assert list(axes.get_xticks()) == [0, 1, 2]
     np.testing.assert_allclose(axes.lines[0].get_ydata(), 0.8015 + 0.01 * np.arange(3))
 
 
 def test_spread_figure_has_a_dot_a_seed_from_top_to_bottom():
-    axes = spread_figure(values(rounds=(0,), seeds=[1, 2, 3]), ORDER).axes[0]
+    axes = spread_figure(values(rounds=(0,), seeds=[1, 2, 3]), ORDER, metric="nDCG@5").axes[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["Naive clicks", "DLA"]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]
     assert [len(line.get_xdata()) for line in axes.lines] == [3, 3]
-    assert axes.get_xlabel() == "nDCG@10"
+    assert axes.get_xlabel() == "nDCG@5"
 
 
 def test_spread_figure_writes_what_lies_far_below():
     methods = ["naive", "oracle", "dla", "random_order"]
     frame = values(policies=["weak", "strong"], methods=methods, rounds=(0,))
     frame.loc[frame["method"] == "random_order", "value"] = 0.3
-    for axes in spread_figure(frame, ORDER).axes:
+    for axes in spread_figure(frame, ORDER, metric="nDCG@5").axes:
         assert [text.get_text() for text in axes.texts] == ["◂ 0.300"]
         assert axes.get_xlim()[0] > 0.7
 
@@ -221,7 +221,9 @@ def test_spread_figure_writes_what_lies_far_below():
 def test_values_that_are_missing_leave_a_gap(tmp_path):
     frame = values(rounds=(0,))
     frame.loc[frame["method"] == "dla", "value"] = np.nan
-    for place, figure in enumerate((spread_figure(frame, ORDER), rounds_figure(frame, ORDER))):
+    for place, figure in enumerate(
+        (spread_figure(frame, ORDER, metric="nDCG@5"), rounds_figure(frame, ORDER, metric="nDCG@5"))
+    ):
         save_figure(figure, tmp_path / f"{place}.pdf", tmp_path / f"{place}.png")
 
 
@@ -236,7 +238,7 @@ def test_grades_stack_to_one_with_the_best_at_the_bottom():
 
 
 def test_labels_are_shown_as_they_are(tmp_path):
-    figure = rounds_figure(values(), ORDER, {"dla": "costs $5_a$"})
+    figure = rounds_figure(values(), ORDER, {"dla": "costs $5_a$"}, metric="nDCG@5")
     assert legend(figure) == ["Naive clicks", "costs $5_a$"]
     saved(figure, tmp_path)
 
