@@ -41,6 +41,8 @@ def load_registry(path: str | Path, schema: Mapping[str, Any]) -> dict[str, dict
     """
     import yaml
 
+    if not isinstance(path, str | Path):
+        raise UserError(f"registry: the path of a YAML file is wanted, got {path!r:.60}.")
     path = Path(path)
     try:
         root = yaml.compose(path.read_bytes(), yaml.SafeLoader)
