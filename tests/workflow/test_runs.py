@@ -197,7 +197,7 @@ def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
 
 
 def test_exported_runs_give_the_numbers_of_the_tables(rerun: Study) -> None:
-    rerun.run("--cores", "2", "--target-jobs", "trec:")
+    rerun.run("--cores", "2", "trec")
     folder = rerun.folder / "results/trec/tiny"
     assert len(list(folder.glob("weak.static/*.run"))) == 7 * 2 * 2 + 2
     measured = pd.read_csv(rerun.folder / "results/evaluation/tiny/weak/static/rounds.csv")

@@ -108,7 +108,9 @@ rule write_metrics_tables:
         rankings=RANKINGS,
         groups={setting: blocks(setting) for setting in STUDY["settings"]},
         labels=LABELS,
-        list_size=config["list_size"],
+        list_sizes={
+            policy: study.list_size(config, policy) for policy in STUDY["policies"]
+        },
         metrics=study.described_metrics(config),
         headline=study.headline_metric(config),
         order=[*config["methods"], *study.BASELINES],

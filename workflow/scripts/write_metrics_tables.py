@@ -16,7 +16,7 @@ with job(snakemake):
             f"data set {dataset}, policy {policy}, setting {setting}",
             params.groups[setting],
             params.labels,
-            params.list_size,
+            params.list_sizes[policy],
             params.headline,
         )
         first, *_ = params.rankings

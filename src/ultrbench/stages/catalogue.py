@@ -16,7 +16,7 @@ METRIC = "nDCG@10"
 TOP = 10
 SAMPLES = (10, 30, 100, 300, 1000)
 USERS = (100, 1000, 3000)
-REPEATS = 200
+REPEATS = 100
 # One that knows both, and two that swap: taste puts more users' items on top, popularity lets
 # fewer of them sink to the bottom.
 RANKERS = {

@@ -52,7 +52,9 @@ def measure_exposure(
         arrays = read_arrays(candidates[seed])
         policy = arrays["test_documents"]
         log = read_log(*log_files(folder, "test"))
-        theta = read_truth([folder / "truth.csv"])[: policy.shape[1]]
+        truth = read_truth([folder / "truth.csv"])
+        # The truth ends with the longest training list, and test lists may be longer.
+        theta = np.append(truth, np.full(policy.shape[1], truth[-1]))[: policy.shape[1]]
         clicks = np.bincount(
             log.documents[log.shown], log.clicks[log.shown], minlength=len(test.grades)
         )
