@@ -456,6 +456,31 @@ def test_an_unexpected_error_leaves_its_traceback_in_the_log_only(tmp_path):
     assert log.rstrip().endswith("ZeroDivisionError: division by zero")
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("raise OSError(28, 'No space left on device', 'a.npz')", "a.npz: No space left on device"),
+        ("raise OSError('80 requested and 0 written')", "a result: the disk took no more"),
+        ("raise MemoryError('8 TiB')", "the memory does not suffice (8 TiB)"),
+    ],
+)
+def test_what_the_machine_refuses_is_a_sentence(tmp_path, line, sentence):
+    done, log = run_job(tmp_path, line)
+    assert done.returncode == 1 and "Traceback" not in done.stderr + log
+    assert done.stderr.startswith(f"ultrbench: {sentence}")
+
+
+def test_a_log_on_a_full_disk_is_a_sentence(tmp_path):
+    (tmp_path / "job.log").symlink_to("/dev/full")
+    done = subprocess.run(
+        [sys.executable, "-c", JOB.format(line="1 / 0")],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "No space left on device; make room" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_an_exit_and_an_interrupt_pass(tmp_path):
     assert run_job(tmp_path, "raise SystemExit(7)")[0].returncode == 7
     assert "KeyboardInterrupt" in run_job(tmp_path, "raise KeyboardInterrupt")[0].stderr

@@ -1,6 +1,7 @@
 """What every workflow script does around its stage function."""
 
 import contextlib
+import errno
 import faulthandler
 import os
 import sys
@@ -13,14 +14,20 @@ from typing import Any
 from ultrbench.errors import UserError
 
 Part = Callable[[Any], list[Path]]
+# What a machine refuses: no fault of the program, and a traceback would help nobody.
+REFUSALS = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EMFILE", "ENFILE", "EIO")
+}
 
 
 @contextlib.contextmanager
 def job(snakemake: Any) -> Iterator[None]:
     """Run a stage with its output in the rule's log and one thread in every library.
 
-    A `ultrbench.errors.UserError` ends the job with its sentence, in the log and on the terminal;
-    any other exception ends it with a traceback in the log.
+    A `ultrbench.errors.UserError`, a full disk, a file without access and too little memory end
+    the job with a sentence, in the log and on the terminal; any other exception ends it with a
+    traceback in the log.
 
     Parameters
     ----------
@@ -42,26 +49,45 @@ def job(snakemake: Any) -> Iterator[None]:
     '10 queries\\ndone'
     """
     started = time.monotonic()
-    with Path(snakemake.log[0]).open("w", buffering=1, encoding="utf-8") as log:
-        faulthandler.enable(log)
-        try:
-            with (
-                contextlib.redirect_stdout(log),
-                contextlib.redirect_stderr(log),
-                _one_thread(),
-            ):
-                yield
-        except UserError as error:
-            print(error, file=log)
-            print(f"ultrbench: {error}", file=sys.stderr)
-            sys.exit(1)
-        except Exception:
-            traceback.print_exc(file=log)
-            print(f"ultrbench: unexpected error, see {snakemake.log[0]}", file=sys.stderr)
-            sys.exit(1)
-        finally:
-            faulthandler.disable()  # once the log is closed, its number may go to another
-        print(f"done in {time.monotonic() - started:.1f} s", file=log)
+    name = snakemake.log[0]
+    try:
+        with Path(name).open("w", buffering=1, encoding="utf-8") as log:
+            faulthandler.enable(log)
+            try:
+                with (
+                    contextlib.redirect_stdout(log),
+                    contextlib.redirect_stderr(log),
+                    _one_thread(),
+                ):
+                    yield
+            except Exception as error:
+                sentence = _sentence(error)
+                print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
+                print(sentence or traceback.format_exc().rstrip(), file=log)
+                sys.exit(1)
+            finally:
+                faulthandler.disable()  # once the log is closed, its number may go to another
+            print(f"done in {time.monotonic() - started:.1f} s", file=log)
+    except OSError as error:  # the log cannot be written
+        print(f"ultrbench: {_sentence(error) or error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to tell of an error that is not the program's own; None of one that is."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return (
+            f"the memory does not suffice ({error}); use fewer --cores, or fewer sessions, lists or"
+            " documents, and start again"
+        )
+    # numpy has no number for what a full disk cuts short: "80 requested and 0 written".
+    short = isinstance(error, OSError) and error.errno is None and "written" in str(error)
+    if short or (isinstance(error, OSError) and error.errno in REFUSALS):
+        what = "the disk took no more" if short else error.strerror
+        return f"{error.filename or 'a result'}: {what}; make room or grant access, and start again"
+    return None
 
 
 @contextlib.contextmanager
