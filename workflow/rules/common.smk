@@ -10,7 +10,7 @@ from ultrbench.propensity.estimate import ESTIMATORS
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
-from ultrbench.stages.sources import import_closure
+from ultrbench.stages.sources import PACKAGE, import_closure
 from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)
