@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from ultrbench.study import BASELINES, JOINT, LOGS, WITHOUT_THETA
 
 NAME_RULE = (
-    "a name becomes a folder and takes lower-case letters, digits, - and _, a letter or digit first"
+    "a name becomes a folder and takes up to 64 lower-case letters, digits, - and _, a letter or "
+    "digit first"
 )
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")

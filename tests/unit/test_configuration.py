@@ -264,23 +264,37 @@ REFUSALS = [
     # names
     (
         {"policies": {"Weak 2": {"kind": "random"}}},
-        "policies.Weak 2: a name becomes a folder and takes lower-case letters, digits, - and _, "
-        "a letter or digit first.",
+        "policies.Weak 2: a name becomes a folder and takes up to 64 lower-case letters, digits, "
+        "- and _, a letter or digit first.",
     ),
     (
         {"rankers": {False: {"objective": "softmax"}}},
-        "rankers.False: a name becomes a folder and takes lower-case letters, digits, - and _, "
-        "a letter or digit first.",
+        "rankers.False: a name becomes a folder and takes up to 64 lower-case letters, digits, "
+        "- and _, a letter or digit first.",
     ),
     (
         {"study": {"policies": ["weak\n"]}},
-        "study.policies[0]: a name becomes a folder and takes lower-case letters, digits, - and "
-        "_, a letter or digit first, got the text 'weak\\n'.",
+        "study.policies[0]: a name becomes a folder and takes up to 64 lower-case letters, "
+        "digits, - and _, a letter or digit first, got the text 'weak\\n'.",
     ),
     (
         {"study": {"datasets": ["../x"]}},
-        "study.datasets[0]: a name becomes a folder and takes lower-case letters, digits, - and "
-        "_, a letter or digit first, got the text '../x'.",
+        "study.datasets[0]: a name becomes a folder and takes up to 64 lower-case letters, "
+        "digits, - and _, a letter or digit first, got the text '../x'.",
+    ),
+    (
+        {"policies": {"a" * 65: {"kind": "random"}}},
+        f"policies.{'a' * 65}: a name becomes a folder and takes up to 64 lower-case letters, "
+        "digits, - and _, a letter or digit first.",
+    ),
+    # what LightGBM cannot take
+    (
+        {"training": {"leaves": 131073}},
+        "training.leaves: a whole number from 2 to 131072 is wanted, got 131073.",
+    ),
+    (
+        {"training": {"min_data_in_leaf": 2**32 + 5}},
+        "training.min_data_in_leaf: a whole number from 1 to 1000000000 is wanted, got 4294967301.",
     ),
     (
         {"estimators": {"truth": {"kind": "oracle"}}},

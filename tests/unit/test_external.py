@@ -183,6 +183,7 @@ BAD = {  # name: (tables, words of the sentence, row or None)
     "randomized in part": (changed(LISTS, "randomized", 1, True), "several values of `randomized`", 0),
     "context too large": (replaced(LISTS, context=[0] * 7 + [256]), "`context` is 256, above 255", 7),
     "score infinite": (changed(LISTS, "policy_score", 3, np.inf), "`policy_score` is inf", 3),
+    "score beyond squares": (changed(LISTS, "policy_score", 3, -1e155), r"`policy_score` is -1e\+155, beyond 1e\+100", 3),
     "score as text": (replaced(LISTS, policy_score=["1"] * 8), "`policy_score` holds string", None),
     "list id fraction": (replaced(LISTS, list_id=[9.5] + [10.0] * 7), "`list_id` is 9.5", 0),
 }  # fmt: skip
@@ -348,6 +349,7 @@ def test_a_file_with_a_wrong_byte_or_a_cut_end_is_sound_or_refused(tmp_path, whi
         ("position,theta\n99999999999999999999,0.5\n", "positions must be 1, 2, 3"),
         ("position,theta\n,0.5\n", "positions must be 1, 2, 3"),
         ("position,theta\n\x00\n", "truth.csv"),
+        ("position,theta,by_position\n1,1,\n2,1,no\n", "by_position must be true or false, got 'no'"),
     ],
 )  # fmt: skip
 def test_a_wrong_truth_is_refused(tmp_path, text, words):

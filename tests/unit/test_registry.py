@@ -42,6 +42,7 @@ def test_defaults_are_filled(tmp_path):
         ("My_Set: {kind: letor}", "'My_Set' is no name for a data set"),
         ("../a: {kind: letor}", "'../a' is no name for a data set"),
         ("1: {kind: letor}", "1 is no name for a data set"),
+        (f"{'a' * 65}: {{kind: letor}}", "digits and hyphens, at most 64"),
         ("a: 3", "a.kind: got None; wanted: synthetic or letor"),
         ("a: {kind: csv}", "a.kind: got 'csv'; wanted: synthetic or letor"),
         (f"a: {{{LETOR}, colour: red}}", "a: there is no key colour here; the keys are kind, ymax"),
@@ -69,6 +70,12 @@ def test_a_mistake_has_a_sentence(tmp_path, text, sentence):
 def test_a_missing_registry_is_named(tmp_path):
     with pytest.raises(UserError, match=r"nothing.yaml cannot be read: No such file"):
         load_registry(tmp_path / "nothing.yaml", SCHEMA)
+
+
+@pytest.mark.parametrize("path", [None, 5, ["datasets.yaml"], {"a": 1}])
+def test_a_registry_that_is_no_path_is_refused(path):
+    with pytest.raises(UserError, match=r"^registry: the path of a YAML file is wanted, got"):
+        load_registry(path, SCHEMA)
 
 
 def test_every_key_is_described():

@@ -23,6 +23,7 @@ from ultrbench.simulation.clicks import attraction
 from ultrbench.simulation.log import concatenate, log_files, read_log, read_rounds
 from ultrbench.simulation.truth import read_truth, write_truth
 from ultrbench.stages.clicks import simulate_clicks
+from ultrbench.stages.evaluation import evaluate_rankers
 from ultrbench.stages.policies import train_policy
 from ultrbench.stages.propensity import estimate_propensity
 from ultrbench.stages.ranking import train_ranker
@@ -326,6 +327,19 @@ def test_a_log_without_clicks_is_refused(world, tmp_path):
         rank(data, run / "candidates.npz", [folder], tmp_path / "out", method=method,
              theta=run / "ctr.csv")  # fmt: skip
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("without_relevant", ["zero", "drop"])
+def test_test_queries_without_any_relevant_document_are_refused(world, tmp_path, without_relevant):
+    _, run, _ = world
+    blank = dataclasses.replace(SPLITS["test"], grades=np.zeros_like(SPLITS["test"].grades))
+    data = write_dataset(tmp_path / "data", SPLITS | {"test": blank})
+    out = [tmp_path / name for name in ("per_query.parquet", "rounds.csv", "conventions.csv")]
+    with pytest.raises(UserError, match="no test query has a relevant document"):
+        evaluate_rankers(
+            data, {1: run / "candidates.npz"}, {}, *out, kinds=["full"], metrics=["nDCG@5"],
+            headline="nDCG@5", without_relevant=without_relevant,
+        )  # fmt: skip
 
 
 # Each stage is imported and run anew, and names the package's files that it has loaded.

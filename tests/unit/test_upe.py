@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ultrbench.errors import UserError
 from ultrbench.propensity.upe import backdoor_adjusted, estimate, estimate_scaled
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import simulate_sessions
@@ -87,6 +88,12 @@ def test_the_policy_s_scale_matters_to_upe_and_not_to_upe_scaled():
     np.testing.assert_allclose(theta["upe_scaled", 2.1], TRUTH, atol=0.05)
     # Three times the scale over-corrects: a strong policy's lower positions look well examined.
     assert (theta["upe", 2.1] > TRUTH + 0.3)[1:].all()
+
+
+def test_scores_that_leave_nothing_to_the_position_are_refused():
+    log, features = world(slope=0.7, scale=1e6, queries=100)
+    with pytest.raises(UserError, match="leave the positions nothing to explain"):
+        estimate(log, features=features, seed=1, **SETTINGS)
 
 
 def test_alternation_over_corrects_at_the_policy_s_scale():

@@ -11,7 +11,7 @@ from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
-from ultrbench.stages.sources import import_closure
+from ultrbench.stages.sources import PACKAGE, import_closure
 from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)

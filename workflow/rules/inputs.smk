@@ -12,17 +12,32 @@ FETCHED = {
 }
 
 
-def dataset_source(wildcards):
+def source_files(name):
     """The archive of a data set or the files of its folder; nothing for a generated one."""
-    entry = REGISTRY[wildcards.dataset]
+    entry = REGISTRY[name]
     if entry["kind"] == "synthetic":
         return []
-    if is_fetched(wildcards.dataset):
+    if is_fetched(name):
         return [f"{config['downloads']}/{entry['path'][0]}"]
     source = find_source(entry, config["downloads"])
     if source is None or source.is_file():
         return [str(source)] if source else []
     return sorted(str(file) for file in source.rglob("*") if file.is_file())
+
+
+# Snakemake takes {word} in a path for a wildcard, and there is no way to quote it.
+for path in [
+    PACKAGE,
+    config["downloads"],
+    *[file for name in STUDY["datasets"] for file in source_files(name)],
+    *[config["settings"][name].get("click_log", "") for name in STUDY["settings"]],
+]:
+    if "{" in str(path):
+        sys.exit(f"ultrbench: {path}: the path of a file must not hold a brace; rename it")
+
+
+def dataset_source(wildcards):
+    return source_files(wildcards.dataset)
 
 
 def display_policy(wildcards):

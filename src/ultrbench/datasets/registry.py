@@ -8,7 +8,7 @@ from typing import Any
 from ultrbench.datasets.split import SPLITS
 from ultrbench.errors import UserError
 
-NAME = re.compile("[a-z0-9][a-z0-9-]*")
+NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
 
 
 def load_registry(path: str | Path, schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -73,7 +73,7 @@ def _faults(registry: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             yield (
                 f"{name!r} is no name for a data set, as it becomes a folder; use lower-case "
-                "letters, digits and hyphens, a letter or digit first."
+                "letters, digits and hyphens, at most 64, a letter or digit first."
             )
         elif kind not in ("synthetic", "letor"):
             yield f"{name}.kind: got {kind!r}; wanted: synthetic or letor."

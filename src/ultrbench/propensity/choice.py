@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultrbench.errors import UserError
 from ultrbench.simulation.log import ClickLog
 
 MIN_INFORMATION = 1e-4
@@ -257,4 +258,11 @@ def _information_left(hessian: np.ndarray, free: int) -> float:
     if free == 0:
         return 1.0
     left = alone - across @ np.linalg.pinv(rest, hermitian=True) @ across.T
-    return float(max(eigh(left, alone, eigvals_only=True)[0], 0.0))
+    try:
+        return float(max(eigh(left, alone, eigvals_only=True)[0], 0.0))
+    except np.linalg.LinAlgError:
+        raise UserError(
+            "the policy scores alone say for certain which document of a list is clicked, and leave"
+            " the positions nothing to explain; take an estimator that learns their scale"
+            " (upe_scaled, crossfit), or log scores that differ less"
+        ) from None

@@ -48,9 +48,9 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     randomized = log.randomized & (log.sessions > 0)
     if not randomized.any():
         raise UserError(
-            "estimator randomization: the log has no list in random order; give its method"
-            " `log: randomized`, or mark such lists in the column `randomized` of a log of one's"
-            " own"
+            "estimator randomization: no session of the log saw a list in random order; give"
+            " its method `log: randomized` and enough sessions (randomized_share), or mark such"
+            " lists in the column `randomized` of a log of one's own"
         )
     log = log.select(randomized)
     first = log.clicks[:, :1] * log.shown

@@ -108,9 +108,9 @@ def estimate(
     randomized = log.randomized & (log.sessions > 0)
     if not randomized.any():
         raise UserError(
-            "estimator trust: the log has no list in random order; give its method"
-            " `log: randomized`, or mark such lists in the column `randomized` of a log of one's"
-            " own"
+            "estimator trust: no session of the log saw a list in random order; give its"
+            " method `log: randomized` and enough sessions (randomized_share), or mark such lists"
+            " in the column `randomized` of a log of one's own"
         )
     rankers = CrossFit(
         log, features, folds=folds, trees=trees, leaves=leaves, learning_rate=learning_rate,

@@ -19,6 +19,7 @@ from ultrbench.simulation.truth import PARAMETERS
 
 OPTIONAL = {"round": 0, "randomized": False, "context": 0, "policy_score": np.nan}
 MAX_COUNT = 2**53
+MAX_SCORE = 1e100
 
 
 def _row(path: Path, row: int) -> str:
@@ -131,7 +132,10 @@ def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
         "list {list_id} has position {position}; its positions must run from 1 to its number of"
         " documents without a gap",
     )
-    refuse(np.isinf(frame["policy_score"]), "`policy_score` is {policy_score}, not a finite number")
+    refuse(
+        frame["policy_score"].abs() > MAX_SCORE,
+        f"`policy_score` is {{policy_score}}, beyond {MAX_SCORE:g}; give scores on a smaller scale",
+    )
 
 
 def read_external_log(
@@ -272,6 +276,9 @@ def read_external_truth(path: Path) -> np.ndarray:
         raise UserError(
             f"{path}: theta at position {row + 1} is {theta[row]}; a probability above 0 is wanted"
         )
+    flags = frame.get("by_position", pd.Series(dtype=str)).dropna()
+    for flag in flags[~flags.str.lower().isin(["true", "false"])][:1]:
+        raise UserError(f"{path}: by_position must be true or false, got {flag!r:.40}")
     for name, values in further.items():
         if not np.isfinite(values).all():
             row = _first(~np.isfinite(values))

@@ -115,7 +115,7 @@ def evaluate_rankers(
         relevant = np.array([lists[seed].with_relevant for seed in seeds])
         kept = relevant.all(axis=0) if without_relevant == "drop" else np.ones(relevant.shape[1])
         kept = kept.astype(bool)
-        if not kept.any():
+        if not relevant[:, kept].any():
             raise UserError(
                 f"{dataset}: no test query has a relevant document among its {kind} candidates,"
                 " so there is nothing to measure"
