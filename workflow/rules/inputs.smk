@@ -33,7 +33,9 @@ for path in [
     *[config["settings"][name].get("click_log", "") for name in STUDY["settings"]],
 ]:
     if "{" in str(path):
-        sys.exit(f"ultrbench: {path}: the path of a file must not hold a brace; rename it")
+        sys.exit(
+            f"ultrbench: {path}: the path of a file must not hold a brace; rename it"
+        )
 
 
 def dataset_source(wildcards):
