@@ -159,7 +159,7 @@ def test_randomization_uses_shuffled_lists_alone_and_equals_click_rates_on_equal
     ids=["no list", "no session"],
 )
 def test_randomization_without_shuffled_sessions_is_refused(log):
-    with pytest.raises(UserError, match="no list in random order"):
+    with pytest.raises(UserError, match="no session of the log saw a list"):
         run("randomization", log)
 
 

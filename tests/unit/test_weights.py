@@ -313,7 +313,7 @@ def test_trust_refuses_logs_that_cannot_tell():
     arguments = {"features": split.features, "seed": 1, "folds": 2, "trees": 2, "leaves": 2}
     estimate = find_estimator("trust")
     log = trust_log(split, sessions=9, randomized=0, alpha=ALPHA, beta=BETA)
-    with pytest.raises(UserError, match="no list in random order"):
+    with pytest.raises(UserError, match="no session of the log saw a list"):
         estimate(log, **arguments, learning_rate=0.1)
     log = make_log([[0, 1], [1, 0]], [(0, 1, 3), (1, 1, 3)], queries=[0, 0], randomized=True)
     with pytest.raises(UserError, match="do not rise with the predicted relevance"):

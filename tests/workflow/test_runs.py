@@ -191,7 +191,7 @@ def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
     readers = {
         line.split("\t")[0].rpartition("/")[2]
         for line in summary.splitlines()
-        if "test.clicks.parquet" in line.split("\t")[4]
+        if line.count("\t") > 4 and "test.clicks.parquet" in line.split("\t")[4]
     }
     assert readers == {"counterfactual.csv", "exposure.csv"}
 
