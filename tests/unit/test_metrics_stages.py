@@ -157,6 +157,16 @@ def test_what_cannot_be_estimated_is_a_refusal_in_the_table(world, tmp_path):
     )
 
 
+def test_the_spread_is_that_of_the_error_where_policies_differ_in_worth():
+    frame = pd.DataFrame({"theta": "a", "seed": [1, 1, 2, 2], "ranker": [*"xyxy"],
+                          "truth": [1.0, 2.0, 5.0, 6.0], "low": 0.0, "high": 9.0})  # fmt: skip
+    frame["estimate"] = frame["truth"] + [0.1, 0.3, 0.3, 0.5]
+    # Each ranker's error moves by .2 between two seeds: variance .2^2 / 2.
+    assert counterfactual.summarise_estimates(frame, ["theta"])["variance"][0] == pytest.approx(
+        0.02
+    )
+
+
 def test_counterfactual_numbers_repeat(world, tmp_path):
     estimates(world, tmp_path / "a.csv")
     estimates(world, tmp_path / "b.csv")

@@ -455,9 +455,10 @@ def summarise_estimates(estimates: "pd.DataFrame", by: Sequence[str]) -> "pd.Dat
     Returns
     -------
     pandas.DataFrame
-        The columns of `by`, then bias (mean of estimate - truth), variance (over seeds, mean over
-        rankers), rmse, coverage (share of intervals that hold the truth), rank_correlation
-        (Kendall's tau-b between estimates and truths of the rankers, mean over seeds), replicates.
+        The columns of `by`, then bias (mean of estimate - truth), variance (of the error over
+        seeds, mean over rankers), rmse, coverage (share of intervals that hold the truth),
+        rank_correlation (Kendall's tau-b between estimates and truths of the rankers, mean over
+        seeds), replicates.
 
     Examples
     --------
@@ -480,7 +481,7 @@ def summarise_estimates(estimates: "pd.DataFrame", by: Sequence[str]) -> "pd.Dat
             {
                 **dict(zip(by, key, strict=True)),
                 "bias": error.mean(),
-                "variance": group.groupby("ranker")["estimate"].var().mean(),
+                "variance": error.groupby(group["ranker"]).var().mean(),
                 "rmse": float(np.sqrt((error**2).mean())),
                 "coverage": (
                     (group["low"] <= group["truth"]) & (group["truth"] <= group["high"])

@@ -106,16 +106,18 @@ def sampled_figure(frame: "pd.DataFrame") -> Figure:
     >>> frame = pd.DataFrame({"better": "a", "worse": "b", "metric": "RR", "samples": [10, 100],
     ...                       "correction": "none", "users": 100, "agreement": [0.1, 0.9]})
     >>> sampled_figure(frame).axes[0].get_title()
-    'a above b by RR'
+    'a > b, 100 users'
     """
     corrections = list(frame["correction"].unique())
-    pair = f"by {frame['metric'].iloc[0]}"
-    frame = frame.assign(**{pair: frame["better"] + " above " + frame["worse"]})
+    users = frame["users"].map("{:,}".format)
+    frame = frame.assign(users=frame["better"] + " > " + frame["worse"] + ", " + users)
+    # A row of panels is a pair, whatever the order in which they were computed.
+    frame = frame.sort_values(["better", "worse"], kind="stable")
     with _house():
         entries = [_entry(correction, corrections, None) for correction in corrections]
         figure, panels = _panels(
             frame,
-            [pair, "users"],
+            ["users"],
             entries,
             height=1.45,
             xlabel="sampled negatives m",

@@ -20,7 +20,7 @@ REPEATS = 100
 # One that knows both, and two that swap: taste puts more users' items on top, popularity lets
 # fewer of them sink to the bottom.
 RANKERS = {
-    "blend": Taste(personal=0.35, popular=1, noise=1.5),
+    "blend": Taste(personal=0.35, popular=1, noise=1.2),
     "personal": Taste(personal=1, popular=0, noise=1.4),
     "popular": Taste(personal=0.1, popular=1, noise=1),
 }

@@ -222,8 +222,9 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
         f" below {CLIP:g} of the first are raised to it; self-normalised: up to scale, the mean"
         " discount of an examined click. Most estimators know θ only relative to position 1; IPS"
         " then has its scale from the simulator, which no real log offers. Bias and standard"
-        " deviation over seeds are means over rankers, in per cent of the mean truth; coverage is"
-        f" that of the 95 % intervals over rankers and {int(summary['replicates'].max())} seeds"
+        " deviation of the error over seeds are means over rankers, in per cent of the mean truth;"
+        " coverage is that"
+        f" of the 95 % intervals over rankers and {int(summary['replicates'].max())} seeds"
         " (sessions resampled within queries; the rankers of a seed share its log); Kendall's τ"
         " compares the orders of the rankers. Descriptive, not tested."
     )
