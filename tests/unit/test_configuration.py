@@ -287,10 +287,14 @@ REFUSALS = [
         f"policies.{'a' * 65}: a name becomes a folder and takes up to 64 lower-case letters, "
         "digits, - and _, a letter or digit first.",
     ),
-    # what LightGBM cannot take
+    # what LightGBM and the solver of the ranking SVM cannot take
     (
         {"training": {"leaves": 131073}},
         "training.leaves: a whole number from 2 to 131072 is wanted, got 131073.",
+    ),
+    (
+        {"policies": {"weak": {"cost": 1e-300}}},
+        "policies.weak.cost: a number from 0.0001 to 1000000000 is wanted, got 1e-300.",
     ),
     (
         {"training": {"min_data_in_leaf": 2**32 + 5}},
