@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ultrbench.reporting.names import display_name
 from ultrbench.study import BASELINES, JOINT, LOGS, WITHOUT_THETA
 
 NAME_RULE = (
@@ -92,6 +93,8 @@ def contradictions(
                 f"{reference} is not in settings.{name}.methods, where the others are tested "
                 "against it; add it there or choose another reference.",
             )
+
+        yield from _equal_labels(name, listed, methods)
 
     queries = config.get("policy_queries", {})
     for name, policy in policies.items():
@@ -307,6 +310,24 @@ def _undecided(path: tuple, value: Mapping[str, Any], schema: Mapping[str, Any])
         f"{_where(path)} has {' and '.join(present)}, which exclude each other. A file laid over "
         "another takes no key away: give the new definition a name of its own.",
     )
+
+
+def _equal_labels(
+    setting: str, listed: Iterable[str], methods: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Methods of a setting whose rows and lines would bear one name."""
+    labels = {name: entry["label"] for name, entry in methods.items() if "label" in entry}
+    first: dict[str, str] = {}
+    for method in (*BASELINES, *listed):
+        label = display_name(method, labels)
+        other = first.setdefault(label, method)
+        if other != method:
+            path = ("methods", method, "label")
+            yield Problem(
+                path,
+                f"{_where(path)}: {label} is also what {other} is called in the tables of "
+                f"{setting}; take another.",
+            )
 
 
 def _undefined_names(

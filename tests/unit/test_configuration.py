@@ -287,6 +287,12 @@ REFUSALS = [
         f"policies.{'a' * 65}: a name becomes a folder and takes up to 64 lower-case letters, "
         "digits, - and _, a letter or digit first.",
     ),
+    # labels
+    (
+        {"methods": {"dla": {"label": "Naive clicks"}}, "study": {"settings": ["static"]}},
+        "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
+        "take another.",
+    ),
     # what LightGBM and the solver of the ranking SVM cannot take
     (
         {"training": {"leaves": 131073}},
