@@ -1,7 +1,10 @@
 """Files are renamed into place, so that no half file is ever taken for a whole one."""
 
+import glob
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,12 +38,46 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    half = half_of(path)
     try:
         yield half
         half.replace(path)
     finally:
         half.unlink(missing_ok=True)
+
+
+def half_of(path: Path) -> Path:
+    """Return where this process prepares `path`, without what killed processes left of theirs.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file or folder to be, in a folder that is there.
+
+    Examples
+    --------
+    >>> half_of(Path("a.pdf")).suffix
+    '.pdf'
+    """
+    for old in path.parent.glob(f".{glob.escape(path.stem)}.*.partial{glob.escape(path.suffix)}"):
+        owner = re.search(r"\.(\d+)\.partial", old.name)
+        if owner is None or _runs(int(owner[1])):
+            continue
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)
+    return path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,6 +57,19 @@ def test_the_half_file_stands_beside_its_target_and_is_no_match_for_its_name(tmp
         half.write_text("x")
         assert not (tmp_path / "theta.csv").exists()
     assert (tmp_path / "theta.csv").read_text() == "x"
+
+
+def test_what_a_killed_process_left_is_taken_away(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    kept = [f".theta.{os.getppid()}.partial.csv", ".other.1.partial.csv", "theta.csv"]
+    for name in [f".theta.{gone.pid}.partial.csv", *kept]:
+        (tmp_path / name).write_text("half")
+    (tmp_path / f".unpacked.{gone.pid}.partial").mkdir()
+    (tmp_path / f".unpacked.{gone.pid}.partial" / "train.txt").write_text("half")
+    files.write_text(tmp_path / "theta.csv", "whole")
+    assert files.half_of(tmp_path / "unpacked").parent == tmp_path
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
 def test_text_is_written_as_it_is(tmp_path):

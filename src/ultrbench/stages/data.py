@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-import tempfile
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ultrbench.datasets.split import SPLITS, Split, read_split, write_split
 from ultrbench.errors import UserError
-from ultrbench.files import write_json
+from ultrbench.files import half_of, write_json
 
 
 def find_source(entry: Mapping[str, Any], downloads: str | Path) -> Path | None:
@@ -26,6 +27,7 @@ def find_source(entry: Mapping[str, Any], downloads: str | Path) -> Path | None:
 
     Examples
     --------
+    >>> import tempfile
     >>> find_source({"path": ["a.zip"]}, tempfile.mkdtemp()) is None
     True
     """
@@ -53,6 +55,7 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.zip").write_bytes(b"")
     >>> fetch_dataset({"path": ["a.zip"]}, "mine", folder).name
@@ -103,6 +106,7 @@ def prepare_dataset(
 
     Examples
     --------
+    >>> import tempfile
     >>> out = Path(tempfile.mkdtemp())
     >>> queries = {"train": 2, "vali": 1, "test": 1}
     >>> entry = {"kind": "synthetic", "version": 1, "seed": 1, "ymax": 4, "features": 10,
@@ -163,7 +167,7 @@ def _convert(
     patterns = {s: p.replace("{fold}", str(entry.get("fold"))) for s, p in entry["files"].items()}
     out.mkdir(parents=True, exist_ok=True)
     seen: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(dir=out, prefix=".unpacked-") as work:
+    with _workspace(out) as work:
         files = locate_files(source, patterns, work)
         for split in SPLITS:
             expected = entry.get("file_sha256", {}).get(split)
@@ -185,6 +189,17 @@ def _convert(
             write_split(read, out, split)
             del read
     return missing, checksums
+
+
+@contextmanager
+def _workspace(out: Path) -> Iterator[Path]:
+    """Yield a folder for unpacked files, and take away what a killed run left of its own."""
+    work = half_of(out / "unpacked")
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work)
 
 
 def _checked(path: Path, expected: str | None, shown: str | None = None) -> str:
