@@ -68,7 +68,7 @@ def read_config(
         or problem.path[:2] in used
     ]
     if sentences:
-        sentences = list(dict.fromkeys(sentences))
+        sentences = list(dict.fromkeys(" ".join(text.split("\n")) for text in sentences))
         count = f"{len(sentences)} problem{'s' if len(sentences) > 1 else ''}"
         raise UserError("\n- ".join([f"The configuration has {count}:", *sentences]))
     return sound

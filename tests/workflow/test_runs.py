@@ -88,6 +88,12 @@ def test_nothing_is_left_to_do_after_a_run(finished: Study) -> None:
     assert finished.jobs() == {}
 
 
+def test_a_table_or_figure_that_was_deleted_is_made_again(rerun: Study) -> None:
+    (rerun.folder / "results/tables/tiny/weak.static.full.grades.tex").unlink()
+    (rerun.folder / "results/figures/tiny/grades.pdf").unlink()
+    assert {"write_tables", "draw_figures"} <= set(rerun.jobs())
+
+
 def edit(study: Study, module: str) -> None:
     path = study.folder / "src/ultrbench" / module
     path.write_text(path.read_text() + "\n# an edit\n")
@@ -289,6 +295,25 @@ def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) ->
     output = study.run("-n", ok=False)
     assert "settings.static.eta" in output
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"registry": 5}, "registry: the path of a YAML file is wanted"),
+        ({"downloads": "data {2020}"}, "data {2020}: the path of a file must not hold a brace"),
+    ],
+)
+def test_a_path_that_cannot_be_is_a_sentence(study: Study, change: dict, words: str) -> None:
+    study.configure(change)
+    output = study.run("-n", ok=False)
+    assert words in output
+    assert "Traceback" not in output and "Error in file" not in output
+
+
+def test_a_folder_without_the_default_config_is_a_sentence(study: Study) -> None:
+    (study.folder / "config").rename(study.folder / "elsewhere")
+    assert "there is no config/config.yaml in" in study.run("-n", ok=False)
 
 
 def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:

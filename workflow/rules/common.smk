@@ -16,6 +16,13 @@ from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)
 
+# With a --configfile Snakemake does not mind that the default one is absent.
+if not Path("config/config.yaml").exists():
+    sys.exit(
+        f"ultrbench: there is no config/config.yaml in {Path.cwd()}; start snakemake in the folder "
+        "of the Snakefile, or give a --directory that has a copy of config/"
+    )
+
 try:
     SCHEMAS = {
         name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")

@@ -82,7 +82,7 @@ def rounds_of(index):
 
 
 # A study of targets alone has no propensities; the report on its logs is always there.
-DIAGNOSES = ["identifiability", "propensity_error"][: 2 if measured_index() else 1]
+MEASURED = ["propensity_error"] if measured_index() else []
 
 
 def ledger_rows(setting):

@@ -93,14 +93,14 @@ rule write_summary:
             *expand(
                 "results/tables/{dataset}/{name}.md",
                 dataset=STUDY["datasets"],
-                name=DIAGNOSES,
+                name=["identifiability", *MEASURED],
             ),
         ],
         figures=[
             *expand(
                 f"{FIGURE}.png",
                 dataset=STUDY["datasets"],
-                name=[*FIGURES, *DIAGNOSES[1:]],
+                name=[*FIGURES, *MEASURED],
             ),
             *expand("{figure}.png", figure=METRIC_FIGURES),
         ],
@@ -149,3 +149,20 @@ rule paper:
     input:
         rules.write_summary.output,
         rules.write_provenance.output,
+        study_files(
+            f"{TABLE}.{{ending}}",
+            candidates=KINDS,
+            validation=VALIDATIONS,
+            ending=["csv", "md", "tex"],
+        ),
+        expand("{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]),
+        expand(
+            "{figure}.{ending}",
+            figure=[
+                *METRIC_FIGURES,
+                *expand(
+                    FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
+                ),
+            ],
+            ending=["pdf", "png"],
+        ),
