@@ -400,8 +400,9 @@ REFUSALS = [
             "methods": {"rem": {"estimator": "fixed_effects"}},
         },
         "settings.dynamic.methods: rem has an estimator of kind fixed_effects and needs documents "
-        "that were seen at several positions, and the initial log shows one list a query in a round, "
-        "and `training_rounds: last` uses no other; give the method `log: randomized`, or the setting `display: plackett_luce`.",
+        "that were seen at several positions, and the initial log shows one list a query in a "
+        "round, and `training_rounds: last` uses no other; give the method `log: randomized`, or "
+        "the setting `display: plackett_luce`.",
     ),
     (
         {"training": {"validation": ["fixed", "grades"]}},
