@@ -166,3 +166,5 @@ rule paper:
             ],
             ending=["pdf", "png"],
         ),
+    message:
+        "Done: paper"
