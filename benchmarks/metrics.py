@@ -1,9 +1,9 @@
 """The whole set of metrics on a million lists of ten, beside the tools that people trust.
 
-``python benchmarks/metrics.py [lists] [lists for the other tools]``, with
+``python benchmarks/metrics.py [lists] [lists for the other tools]``, after
 ``pip install -r benchmarks/requirements.txt``. Each tool gets its own form of input, built before
-the clock starts, and computes what it has of the set; its seconds are scaled to our number of lists.
-The whole set is compared with the tool that has most values a second.
+the clock starts, and computes what it has of the set; its seconds are scaled to our number of
+lists. The whole set is compared with the tool that has most values a second.
 """
 
 import sys

@@ -3,6 +3,7 @@ rule write_tables:
         dataset=dataset_files,
         comparisons=f"{EVALUATION}/comparisons.csv",
         conventions=f"{EVALUATION}/conventions.csv",
+        exposure=exposure_file,
         code=code("stages.paper"),
     output:
         tables=expand(
@@ -160,9 +161,7 @@ rule paper:
             "{figure}.{ending}",
             figure=[
                 *METRIC_FIGURES,
-                *expand(
-                    FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
-                ),
+                *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
             ],
             ending=["pdf", "png"],
         ),

@@ -25,6 +25,7 @@ grade below 0 or above `ymax` is a `UserError` that names the query.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -563,7 +564,11 @@ class Metric:
     def __post_init__(self) -> None:
         kind = _ALIASES.get(self.kind, self.kind)
         if kind not in _KINDS:
-            raise UserError(f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}.")
+            near = get_close_matches(kind.lower(), {k.lower(): k for k in _KINDS}, 1)
+            meant = next((f" Is {k} meant?" for k in _KINDS if [k.lower()] == near), "")
+            raise UserError(
+                f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}.{meant}"
+            )
         if self.cutoff is not None and self.cutoff < 1:
             raise UserError(f"The cutoff of {kind} must be 1 or more, not {self.cutoff}.")
         given, values = dict(self.parameters), []
