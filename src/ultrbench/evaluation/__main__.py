@@ -9,14 +9,9 @@ from ultrbench.errors import UserError
 from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the metrics of a TREC run, tab-separated; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m ultrbench.evaluation",
-        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
-        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
-    )
-    parser.add_argument("run", help="lines: query Q0 document rank score tag")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("run_file", metavar="run", help="lines: query Q0 document rank score tag")
     parser.add_argument("qrels", help="lines: query 0 document grade")
     parser.add_argument(
         "--metrics",
@@ -36,15 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "count 0 (trec_eval -c); common: those in both (trec_eval's default)",
     )
     parser.add_argument("--per-query", action="store_true", help="print each query, then the mean")
-    options = parser.parse_args(arguments)
-    try:
-        run, qrels = read_run(options.run), read_qrels(options.qrels)
-        table = evaluate_run(
-            run, qrels, options.metrics, ymax=options.ymax, queries=options.queries
-        )
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the metrics of a TREC run, tab-separated."""
+    run, qrels = read_run(options.run_file), read_qrels(options.qrels)
+    table = evaluate_run(run, qrels, options.metrics, ymax=options.ymax, queries=options.queries)
     if options.ymax is None and any(name.startswith("ERR") for name in table):
         top = max(grade for query in table.index for grade in qrels[query].values())
         print(f"ERR: top grade {top}, the highest of the qrels (see --ymax)", file=sys.stderr)
@@ -55,6 +47,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("query", *table.columns, sep="\t")
     for query, *values in [*rows, (f"mean of {len(table)}", *table.mean())]:
         print(query, *(f"{value:.6f}" for value in values), sep="\t")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the metrics of a TREC run; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ultrbench.evaluation",
+        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
+        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
+    )
+    add_arguments(parser)
+    try:
+        run(parser.parse_args(arguments))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

@@ -12,7 +12,7 @@ from ultrbench.simulation.truth import read_truth, read_truth_columns
 
 
 def estimate_propensity(
-    dataset: Path,
+    dataset: Path | None,
     logs: Sequence[Path],
     table: Path,
     report: Path,
@@ -28,8 +28,8 @@ def estimate_propensity(
 
     Parameters
     ----------
-    dataset : pathlib.Path
-        Folder of the prepared data set.
+    dataset : pathlib.Path or None
+        Folder of the prepared data set; None for an estimator that takes no features.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to use.
     table, report : pathlib.Path
@@ -49,9 +49,12 @@ def estimate_propensity(
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
     truth = [folder / "truth.csv" for folder in logs]
+    features = None
+    if dataset:
+        features = hide_features(read_split(dataset, "train").features, hidden_features, seed)
     estimate = find_estimator(estimator["kind"])(
         read_rounds(logs, "train"),
-        features=hide_features(read_split(dataset, "train").features, hidden_features, seed),
+        features=features,
         truth=read_truth(truth),
         columns=read_truth_columns(truth),
         seed=seed,
