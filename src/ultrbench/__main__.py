@@ -75,10 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("ultrbench: interrupted; nothing was written", file=sys.stderr)
+        print("ultrbench: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
         sentence = sentence_of(error)
+        if sentence is None and isinstance(error, OSError) and error.filename:
+            sentence = f"{error.filename}: {error.strerror}"
         if sentence is None:
             raise
         print(f"ultrbench: {sentence}", file=sys.stderr)

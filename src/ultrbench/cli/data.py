@@ -62,5 +62,9 @@ def run(options: argparse.Namespace) -> None:
             "files": dict(zip(SPLITS, options.files, strict=True)),
         }
     with new_folder(options.output) as folder:
-        prepare_dataset(entry, name, downloads, folder)
+        try:
+            prepare_dataset(entry, name, downloads, folder)
+        except UserError as error:
+            named = str(error).replace("by the key files of the data set", "by --files")
+            raise UserError(named) from None
     print(f"wrote {options.output}")

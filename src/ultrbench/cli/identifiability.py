@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ultrbench.cli.shared import checked_logs, dataset_folder, new_folder
+from ultrbench.cli.shared import checked_logs, dataset_folder, log_sources, new_files, new_folder
 
 EXAMPLE = "log"
 
@@ -27,8 +27,12 @@ def run(options: argparse.Namespace) -> None:
     """Report on the log."""
     from ultrbench.stages.diagnosis import LogFiles, write_identifiability
 
+    for folder in options.log:
+        log_sources(folder)
     dataset = dataset_folder(options.dataset) if options.dataset else None
     name = options.log[0].resolve().name
+    if options.output:
+        new_files(options.output)
     with TemporaryDirectory(prefix="ultrbench-") as work:
         stem = Path(work, "identifiability")
         with checked_logs(options.log, dataset) as logs:

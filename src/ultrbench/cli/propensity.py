@@ -49,13 +49,14 @@ def run(options: argparse.Namespace) -> None:
     from ultrbench.study import JOINT, SIZE
 
     config, estimator = read_definition(options, "estimators", options.estimator)
-    dataset = options.dataset or log_sources(options.log[0]).get("dataset")
+    sources = [log_sources(log) for log in options.log]
+    dataset = options.dataset or sources[0].get("dataset")
     if "features" not in inspect.signature(find_estimator(estimator["kind"])).parameters:
         dataset = options.dataset
     elif dataset is None:
         raise UserError(
             f"The estimator {options.estimator} learns from features, and {options.log[0]} does"
-            " not say of which data set; add --dataset FOLDER."
+            " not say of which data set; add --dataset FOLDER (of a study: results/data/NAME)."
         )
     if dataset is not None:
         dataset_folder(dataset)

@@ -66,7 +66,10 @@ def run(options: argparse.Namespace) -> None:
     sources = log_sources(options.log[0])
     dataset = options.dataset or sources.get("dataset")
     if dataset is None:
-        raise UserError(f"{options.log[0]} does not say of which data set it is; add --dataset.")
+        raise UserError(
+            f"{options.log[0]} does not say of which data set it is; add --dataset FOLDER"
+            " (of a study: results/data/NAME)."
+        )
     dataset_folder(dataset)
     candidates = options.candidates or sources.get("candidates")
     if "grades" in training["validation"]:

@@ -84,7 +84,7 @@ def only(given: Any, found: Sequence[Any], what: str, where: Path) -> Any:
     """
     if given is not None:
         if given not in found:
-            choose(str(given), [str(name) for name in found], f"{what} in {where}:")
+            choose(str(given), [str(name) for name in found], what, f" in {where}")
         return given
     if len(found) != 1:
         raise UserError(

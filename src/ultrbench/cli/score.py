@@ -59,19 +59,45 @@ def _name(options: argparse.Namespace, taken: set[str]) -> str:
     return name
 
 
+def _tables(place: Place, config: dict[str, Any]) -> dict[tuple[str, str], Path]:
+    """Return the study's results tables by kind of candidates and of validation."""
+    folder = place.results / "tables" / place.dataset
+    return {
+        (kind, way): folder / f"{place.policy}.{place.setting}.{kind}.{way}.csv"
+        for kind in config["evaluation"]["candidates"]
+        for way in config["training"]["validation"]
+    }
+
+
 def _finished(place: Place) -> dict[str, Any]:
-    """Return the configuration of a study whose tables are there."""
+    """Return the configuration of a study whose tables are there and are of this configuration."""
+    import pandas as pd
+
+    from ultrbench.study import BASELINES, study_methods
+
     noted = study_config(place.results)
-    if noted is None or not (place.evaluation / "per_query.parquet").is_file():
+    per_query = place.evaluation / "per_query.parquet"
+    config = noted["config"] if noted else {}
+    needed = [place.results / "provenance.json", per_query]
+    if noted:
+        needed += _tables(place, config).values()
+        needed.append(place.results / "tables" / place.dataset / "propensity_error.csv")
+    if lacking := [path for path in needed if not path.is_file()]:
         raise UserError(
-            f"{place.results} is not finished: {place.evaluation} or provenance.json is missing;"
-            " run `snakemake --cores all` to its end first"
+            f"{place.results} is not finished: {lacking[0]} is missing; run `snakemake --cores all`"
+            " to its end first"
         )
-    config = noted["config"]
     study = config["study"]
-    for what, value in (("policies", place.policy), ("settings", place.setting)):
-        choose(value, study[what], f"entry in {what} of the last study")
-    choose(place.dataset, study["datasets"], "data set of the last study")
+    for what in ("dataset", "policy", "setting"):
+        names = study[{"policy": "policies"}.get(what, f"{what}s")]
+        choose(getattr(place, what), names, what, " in the study that ended last")
+    rows = pd.read_parquet(per_query, columns=["method", "seed"])
+    methods = {*study_methods(config, place.setting), *BASELINES}
+    if set(rows["method"]) != methods or set(rows["seed"]) != set(study["seeds"]):
+        raise UserError(
+            f"{per_query} has other methods or seeds than the study that ended last; run snakemake"
+            " to its end again"
+        )
     return config
 
 
@@ -191,14 +217,7 @@ def run(options: argparse.Namespace) -> None:
             validations = config["training"]["validation"]
             rows[name] = {s: dict.fromkeys(validations, read[file]) for s, file in files.items()}
         if rows:
-            tables = {
-                (kind, way): place.results
-                / "tables"
-                / place.dataset
-                / f"{place.policy}.{place.setting}.{kind}.{way}.csv"
-                for kind in config["evaluation"]["candidates"]
-                for way in config["training"]["validation"]
-            }
+            tables = _tables(place, config)
             remark = (
                 f"Not of the study: {' and '.join(rows)} ({'; '.join(sources)}); corrections are"
                 " over all methods together with these rows."

@@ -4,7 +4,7 @@ import argparse
 import difflib
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +17,7 @@ ROOT = Path(ultrbench.__file__).parents[2]
 ABOUT_LOG = "log.json"
 
 
-def choose(given: str, known: Collection[str], what: str) -> str:
+def choose(given: str, known: Collection[str], what: str, where: str = "") -> str:
     """Return a name that is known.
 
     Raises
@@ -27,16 +27,17 @@ def choose(given: str, known: Collection[str], what: str) -> str:
 
     Examples
     --------
-    >>> choose("crosfit", ["dla", "crossfit"], "estimator")
+    >>> choose("crosfit", ["dla", "crossfit"], "estimator", " in the configuration")
     Traceback (most recent call last):
         ...
-    ultrbench.errors.UserError: There is no estimator `crosfit`; do you mean crossfit?
+    ultrbench.errors.UserError: There is no estimator `crosfit` in the configuration; do you mean
+    crossfit?
     """
     if given in known:
         return given
     near = difflib.get_close_matches(given, known, n=3)
     hint = f"do you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
-    raise UserError(f"There is no {what} `{given}`; {hint}")
+    raise UserError(f"There is no {what} `{given}`{where}; {hint}")
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, what: str | None = None) -> None:
@@ -98,7 +99,8 @@ def read_definition(
         update_config(config, own)
     definition = config.setdefault(section, {})
     if name is not None:
-        choose(name, definition, f"{section} entry")
+        what = "policy" if section == "policies" else section.removesuffix("s")
+        choose(name, definition, what, " in the configuration")
         definition = definition[name]
     for text in getattr(options, "set", []):
         key, equals, value = text.partition("=")
@@ -202,7 +204,25 @@ def log_sources(folder: Path) -> dict[str, Path]:
     """Return what a log folder says of its data set and candidates: itself, or its ``log.json``.
 
     A folder of `python -m ultrbench export` holds both, one of `clicks` names them.
+
+    Raises
+    ------
+    UserError
+        Where it is no folder of a click log.
+
+    Examples
+    --------
+    >>> log_sources(Path("results"))
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: results: no folder of a click log (it has no train.lists.parquet);
+    docs/data-model.md says what is in one
     """
+    if not (folder / "train.lists.parquet").is_file():
+        raise UserError(
+            f"{folder}: no folder of a click log (it has no train.lists.parquet);"
+            " docs/data-model.md says what is in one"
+        )
     own = {"dataset": folder, "candidates": folder / "candidates.npz"}
     if all(path.exists() for path in (folder / "dataset.json", own["candidates"])):
         return own
@@ -289,11 +309,16 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     if not path.is_dir() or any(path.iterdir()):
         new_files(path)
+    made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     half = half_of(path)
     half.mkdir()
     try:
         yield half
         half.replace(path)
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(half)
+        for folder in made:
+            with suppress(OSError):  # somebody else has put something there
+                folder.rmdir()
+        raise

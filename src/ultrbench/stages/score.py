@@ -247,9 +247,7 @@ def score_rankers(
     per_query = out / "per_query.parquet"
     with replacing(per_query) as half:
         frame = pd.concat(parts, ignore_index=True)
-        frame.sort_values(["candidates", "validation"], kind="stable").to_parquet(
-            half, index=False, compression="zstd"
-        )
+        frame.to_parquet(half, index=False, compression="zstd")
     with replacing(out / "conventions.csv") as half:
         pd.concat(notes).to_csv(half, index=False, lineterminator="\n")
     comparisons = out / "comparisons.csv"
