@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = import_module(f"ultrbench.cli.{name}")
-        summary, _, more = module.__doc__.partition("\n\n")
+        summary, _, more = (module.__doc__ or name).partition("\n\n")
         command = commands.add_parser(
             name,
             help=summary[0].lower() + summary[1:].rstrip("."),

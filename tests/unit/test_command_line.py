@@ -16,7 +16,7 @@ from ultrbench.cli import shared
 from ultrbench.datasets.split import read_split
 from ultrbench.files import read_arrays, read_json
 from ultrbench.stages.export import FILES, export_log
-from ultrbench.stages.score import by_replicate, complete_kinds, read_run_scores
+from ultrbench.stages.score import by_replicate, complete_kinds, read_run_scores, verdict
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENT = (REPOSITORY / "docs/command-line.md").read_text()
@@ -148,6 +148,24 @@ def test_what_a_command_prints_is_what_it_writes(inside, capsys):
     capsys.readouterr()
     run("propensity", "log", "--estimator", "ctr")
     assert capsys.readouterr().out == Path("ctr.csv").read_text()
+
+
+def test_letor_text_of_the_documentation_becomes_a_data_set(inside, capsys):
+    folder = Path("MSLR-WEB10K/Fold1")
+    folder.mkdir(parents=True)
+    for split, query in (("train", 1), ("vali", 2), ("test", 3)):
+        lines = [f"{grade} qid:{query} 1:{grade} 136:0.5\n" for grade in range(4)]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    [command] = re.findall(r"`python -m ultrbench (data MSLR.*?)`", DOCUMENT)
+    run(*shlex.split(command))
+    assert read_split("mslr", "test").query_ids.tolist() == ["3"]
+    narrow = ("data", folder, "--features", "135", "--output", "narrow")
+    assert "Fold1/train.txt:1" in refused(capsys, *narrow)
+    (folder / "vali.txt").rename(folder / "valid.txt")
+    again = ("data", folder, "--features", "136", "--output", "again")
+    assert "Name the files by --files" in refused(capsys, *again)
+    run(*again, "--files", "train.txt", "valid.txt", "test.txt")
+    assert Path("again/vali.lists.npz").read_bytes() == Path("mslr/vali.lists.npz").read_bytes()
 
 
 def test_set_changes_a_key_and_is_checked(inside, capsys):
@@ -318,6 +336,18 @@ def test_files_go_to_the_replicates_that_their_names_say():
     ):
         with pytest.raises(shared.UserError, match=words):
             by_replicate(wrong, seeds, "--run")
+
+
+def test_a_verdict_is_the_mark_of_the_table():
+    row = {
+        "method": "mine", "candidates": "full", "validation": "grades", "rank": 1, "rows": 9,
+        "metric": "nDCG@10", "mean": 0.5, "reference": "naive", "difference": 0.1, "low": 0.05,
+        "high": 0.2, "p": 0.01, "p_holm": 0.2, "replicates": 5, "significant": True,
+    }  # fmt: skip
+    assert verdict(row).endswith(": better")
+    assert verdict(row | {"difference": -0.1, "low": -0.2, "high": -0.05}).endswith(": worse")
+    assert verdict(row | {"p": 0.06, "significant": False}).endswith(": no difference shown")
+    assert verdict(row | {"replicates": 4}).endswith(": no verdict, as fewer than five replicates")
 
 
 def test_a_run_is_read_by_document_and_must_fit_the_test_queries(inside):

@@ -93,7 +93,8 @@ def test_the_documented_exports_and_scores_leave_the_study_as_it_is(
     assert "nan" not in page
     after = {k: v for k, v in rerun.hashes().items() if not k.startswith("results/scored")}
     assert after == before
-    assert rerun.jobs() == {}
+    # A copy of a study notes its new folder; nothing else is to do.
+    assert set(rerun.jobs()) <= {"all", "total", "write_provenance"}
 
 
 def test_a_study_method_that_comes_as_files_gets_its_own_row_again(
@@ -124,9 +125,8 @@ def test_a_study_method_that_comes_as_files_gets_its_own_row_again(
     errors = pd.read_csv(out / "propensity_error.csv").set_index("method")
     assert set(errors["setting"]) == {"static"}
     numbers = ["error", "error_se", "by_clicks", "by_clicks_se", "signed", "signed_se"]
-    assert np.allclose(
-        errors.loc["mine", numbers].astype(float), errors.loc["dla", numbers].astype(float)
-    )
+    mine, dla = (errors.loc[name, numbers].to_numpy(dtype=float) for name in ("mine", "dla"))
+    assert mine == pytest.approx(dla)
     assert np.isnan(errors.loc["mine", "converged"])
 
 
@@ -162,7 +162,7 @@ def test_what_does_not_fit_the_study_ends_with_a_sentence(
     export_runs(Path("results/data/tiny"), {("naive", scores, "grades"): folder / "naive.run"})
     lines = Path("naive.run").read_text().splitlines()
     first = lines[0].split()[0]
-    Path("short.run").write_text("\n".join(l for l in lines if l.split()[0] == first))
+    Path("short.run").write_text("\n".join(line for line in lines if line.split()[0] == first))
     tops = {line.split()[0]: line for line in lines}
     Path("one.run").write_text("\n".join(tops.values()))
     Path("good.csv").write_text("position,relative\n1,1\n2,.9\n3,.7\n4,.5\n5,.4\n")

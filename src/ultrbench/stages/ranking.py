@@ -39,7 +39,7 @@ def _training_target(
 
 def train_ranker(
     dataset: Path,
-    candidates: Path,
+    candidates: Path | None,
     logs: Sequence[Path],
     model: Path,
     report: Path,
@@ -61,7 +61,7 @@ def train_ranker(
     Parameters
     ----------
     dataset, candidates : pathlib.Path
-        Outputs of the stages before.
+        Outputs of the stages before; the candidates serve validation by grades alone.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to train on.
     model, report, scores : pathlib.Path

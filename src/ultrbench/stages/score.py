@@ -364,8 +364,12 @@ def score_theta(
         truths = [logs[seed] / "truth.csv"]
         truth = read_truth(truths)
         errors: dict[str, Any] = dict.fromkeys(ERRORS, np.nan)
-        note = UNKNOWN if truth is None else "" if is_by_position(truths) else NO_TRUTH
-        if not note:
+        note = ""
+        if truth is None:
+            note = UNKNOWN
+        elif not is_by_position(truths):
+            note = NO_TRUTH
+        else:
             clicks = log.clicks.sum(axis=0)
             errors = theta_error(relative, truth[: len(relative)], clicks)._asdict()
         rows.append(
