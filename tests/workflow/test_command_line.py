@@ -122,6 +122,15 @@ def test_a_study_method_that_comes_as_files_gets_its_own_row_again(
     mine = found.xs("mine", level="method").xs("grades", level="validation")
     pd.testing.assert_frame_equal(mine[exact], dla.xs("grades", level="validation")[exact])
 
+    # Against itself it differs by nothing, and the A/A row is none.
+    other = tmp_path / "other"
+    own = ("--reference", "dla", "--output", other)
+    run("score", "--setting", "static", "--run", *runs_of("dla", tmp_path), *own)
+    found = pd.read_csv(other / "comparisons.csv").set_index(KEYS).loc[("truncated", "grades")]
+    assert (found.loc["mine", "difference"] == 0).all()
+    assert found.loc[("naive_aa", "nDCG@5"), "p_holm"] > 0
+    assert "A/A row" not in (other / "truncated.grades.md").read_text()
+
     errors = pd.read_csv(out / "propensity_error.csv").set_index("method")
     assert set(errors["setting"]) == {"static"}
     numbers = ["error", "error_se", "by_clicks", "by_clicks_se", "signed", "signed_se"]
@@ -141,6 +150,7 @@ def test_a_study_method_that_comes_as_files_gets_its_own_row_again(
         ("score --setting static --run naive.run", "method naive already; give another name"),
         ("score --setting static --run naive.run --name Mine!", "no name for a row"),
         ("score --setting static --run naive.run naive.run --name a", "must name its replicate"),
+        ("score --setting static --run short.run --reference rem", "no method `rem` in this"),
         ("score --setting static --run short.run", "it lacks 29 of the 30 test queries"),
         ("score --setting static --run one.run", "leaves documents out"),
         ("score --setting static --theta short.csv", "it has 2 positions"),

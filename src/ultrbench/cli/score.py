@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ranker", metavar="NAME", help="train this entry of `rankers` with --theta, too"
     )
     parser.add_argument(
+        "--reference", metavar="NAME", help="method to compare with (default: the study's)"
+    )
+    parser.add_argument(
         "--name", metavar="NAME", help="name of the row (default: that of the file, to its dot)"
     )
     parser.add_argument(
@@ -183,6 +186,11 @@ def run(options: argparse.Namespace) -> None:
     config = _finished(place)
     seeds = config["study"]["seeds"]
     methods = study.study_methods(config, place.setting)
+    reference = options.reference or config["study"]["reference"]
+    choose(reference, [*methods, *study.BASELINES], "method", " in this setting of the study")
+    # The A/A row is one against the study's reference only; against others it is like any row.
+    controls = [m for m in methods if study.method_log(config, m) == "replica"]
+    not_marked = controls if reference == config["study"]["reference"] else []
     name = _name(options, {*methods, *study.BASELINES})
     names = (place.dataset, place.policy, place.setting)
     labels = {m: about["label"] for m, about in config["methods"].items() if "label" in about}
@@ -237,8 +245,8 @@ def run(options: argparse.Namespace) -> None:
                 metrics=study.measured_metrics(config),
                 tested=study.metric_names(config),
                 headline=study.headline_metric(config),
-                reference=config["study"]["reference"],
-                not_marked=[m for m in methods if study.method_log(config, m) == "replica"],
+                reference=reference,
+                not_marked=not_marked,
                 labels=labels,
                 evaluation=config["evaluation"],
                 list_size=study.list_size(config, place.policy),
