@@ -123,6 +123,8 @@ rule write_metrics_tables:
 rule metrics:
     input:
         rules.write_metrics_tables.output,
+    message:
+        "Done: metrics"
 
 
 rule export_qrels:
@@ -169,3 +171,5 @@ rule trec:
     input:
         expand(f"{TREC}/qrels.txt", dataset=STUDY["datasets"]),
         study_files(f"{TREC}/{{policy}}.{{setting}}"),
+    message:
+        "Done: trec"
