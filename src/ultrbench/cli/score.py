@@ -180,6 +180,11 @@ def run(options: argparse.Namespace) -> None:
     if options.ranker and not options.theta:
         raise UserError("--ranker trains with propensities of your own; give --theta CSV too.")
     for file in [*(options.theta or []), *(options.runs or [])]:
+        if file.is_dir():
+            raise UserError(
+                f"{file} is a folder, and a file is wanted; a results folder stands before the"
+                " options: python -m ultrbench score RESULTS --theta ..."
+            )
         if not file.is_file():
             raise UserError(f"{file}: no such file")
     place = find_place(options)
