@@ -9,17 +9,10 @@ from ultrbench.errors import UserError
 from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the metrics of a TREC run, tab-separated; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m ultrbench.evaluation",
-        usage="%(prog)s RUN QRELS [--metrics NAME ...] [--ymax GRADE] "
-        "[--queries equal|judged|common] [--per-query]",
-        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
-        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
     parser.add_argument(
-        "run", metavar="RUN", help="lines: query Q0 document rank score tag; or .gz"
+        "run_file", metavar="RUN", help="lines: query Q0 document rank score tag; or .gz"
     )
     parser.add_argument("qrels", metavar="QRELS", help="lines: query 0 document grade; or .gz")
     parser.add_argument(
@@ -43,15 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "count 0 (trec_eval -c); common: those in both (trec_eval's default)",
     )
     parser.add_argument("--per-query", action="store_true", help="print each query, then the mean")
-    options = parser.parse_args(arguments)
-    try:
-        run, qrels = read_run(options.run), read_qrels(options.qrels)
-        table = evaluate_run(
-            run, qrels, options.metrics, ymax=options.ymax, queries=options.queries
-        )
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the metrics of a TREC run, tab-separated."""
+    run, qrels = read_run(options.run_file), read_qrels(options.qrels)
+    table = evaluate_run(run, qrels, options.metrics, ymax=options.ymax, queries=options.queries)
     if options.ymax is None and any(name.startswith("ERR") for name in table):
         top = max(grade for query in table.index for grade in qrels[query].values())
         print(f"ERR: top grade {top}, the highest of the qrels (see --ymax)", file=sys.stderr)
@@ -68,6 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for query, *values in rows:
         cells = [f"{value:{width}.6f}" for value, width in zip(values, widths, strict=True)]
         print(f"{query:{first}}", *cells, sep="\t")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the metrics of a TREC run; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ultrbench.evaluation",
+        usage="%(prog)s RUN QRELS [--metrics NAME ...] [--ymax GRADE] "
+        "[--queries equal|judged|common] [--per-query]",
+        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
+        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
+    )
+    add_arguments(parser)
+    try:
+        run(parser.parse_args(arguments))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

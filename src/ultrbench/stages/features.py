@@ -45,18 +45,22 @@ def bin_candidates(dataset: Path, candidates: Path, seed: int) -> None:
 
 
 def candidate_features(
-    dataset: Path, candidates: Path, *, hidden_features: float, seed: int
+    dataset: Path, candidates: Path | None, *, hidden_features: float, seed: int
 ) -> tuple[np.ndarray | BinnedFeatures, np.ndarray | BinnedFeatures]:
     """Return the features of the training and of the validation split, with the bins of a policy.
 
     Parameters
     ----------
-    dataset, candidates, seed
+    dataset, seed
         As in `bin_candidates`.
+    candidates : pathlib.Path or None
+        As in `bin_candidates`. Where no bins are beside it, as in an export, each fit makes its
+        own.
     hidden_features : float
-        Share of the features to hide. Bins hide none, so that these are made again.
+        Share of the features to hide, which bins cannot.
     """
-    if hidden_features:
+    binned = candidates is not None and all(file.exists() for file in binned_files(candidates))
+    if hidden_features or not binned:
         train, vali = (read_split(dataset, split).features for split in BINNED)
         return hide_features(train, hidden_features, seed), vali
     return read_binned(*binned_files(candidates), *_parts(dataset, candidates))

@@ -57,6 +57,7 @@ def write_tables(
     name: str,
     policy: str,
     setting: str,
+    remark: str = "",
 ) -> None:
     """Write the results tables of a setting as ``.csv``, ``.md`` and ``.tex``.
 
@@ -80,6 +81,8 @@ def write_tables(
         From the config, for the caption.
     name, policy, setting : str
         Data set, policy and setting as named in the config.
+    remark : str
+        What the caption ends with.
     """
     numbers, notes = pd.read_csv(comparisons), pd.read_csv(conventions)
     about = read_json(dataset / "dataset.json")
@@ -111,6 +114,7 @@ def write_tables(
                 " Exposure, on the displayed candidates:"
                 f" {DEFINITIONS.format(top=top_places(list_size))}; descriptive."
             )
+        caption = f"{caption} {remark}".rstrip()
         label = f"tab:{stem.name}"
         for ending, text in (
             (".csv", table_csv(table)),

@@ -12,8 +12,8 @@ from ultrbench.stages.features import candidate_features
 
 
 def estimate_propensity(
-    dataset: Path,
-    candidates: Path,
+    dataset: Path | None,
+    candidates: Path | None,
     logs: Sequence[Path],
     table: Path,
     report: Path,
@@ -29,10 +29,10 @@ def estimate_propensity(
 
     Parameters
     ----------
-    dataset : pathlib.Path
-        Folder of the prepared data set.
-    candidates : pathlib.Path
-        ``.npz`` of the logging policy, with the bins beside it.
+    dataset : pathlib.Path or None
+        Folder of the prepared data set; None for an estimator that takes no features.
+    candidates : pathlib.Path or None
+        ``.npz`` of the logging policy, beside which bins are used.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to use.
     table, report : pathlib.Path
@@ -51,10 +51,12 @@ def estimate_propensity(
         Where the ranker of a joint kind is written, as LightGBM text with all trees.
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
-    features, _ = candidate_features(
-        dataset, candidates, hidden_features=hidden_features, seed=seed
-    )
     truth = [folder / "truth.csv" for folder in logs]
+    features = None
+    if dataset:
+        features, _ = candidate_features(
+            dataset, candidates, hidden_features=hidden_features, seed=seed
+        )
     estimate = find_estimator(estimator["kind"])(
         read_rounds(logs, "train"),
         features=features,

@@ -40,7 +40,7 @@ def _training_target(
 
 def train_ranker(
     dataset: Path,
-    candidates: Path,
+    candidates: Path | None,
     logs: Sequence[Path],
     model: Path,
     report: Path,
@@ -62,7 +62,8 @@ def train_ranker(
     Parameters
     ----------
     dataset, candidates : pathlib.Path
-        Outputs of the stages before; the bins are beside the candidates.
+        Outputs of the stages before; bins beside the candidates are used. Without validation by
+        grades `candidates` may be None.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to train on.
     model, report, scores : pathlib.Path
