@@ -62,7 +62,7 @@ rule study_catalogue:
         "results/benchmarks/evaluation/catalogue.tsv"
     threads: 1
     resources:
-        mem_mb=1000 + config["catalogue"]["items"] // 10,
+        mem_mb=1000,
     params:
         size=config["catalogue"],
         examination=config["settings"][STUDY["settings"][0]]["examination"],
