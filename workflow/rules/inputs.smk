@@ -80,7 +80,9 @@ def simulation(setting):
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [
-        str(f) for name in [*LOG_FILES, "truth.csv"] if (f := folder / name).exists()
+        str(f)
+        for name in [*LOG_FILES, *HELD_OUT_FILES, "truth.csv"]
+        if (f := folder / name).exists()
     ]
 
 
@@ -274,6 +276,15 @@ SIMULATED_STUDY = [
 ]
 
 
+# With clicks on test queries, which a log of one's own may have.
+CLICKED_STUDY = [
+    tuple(where.split("/"))
+    for where in study_files("{dataset}/{policy}/{setting}")
+    if (log := config["settings"][where.split("/")[2]].get("click_log")) is None
+    or (Path(log) / "test.clicks.parquet").exists()
+]
+
+
 def exposure_file(wildcards):
     """What the rankers of a setting expose: a simulation knows it, for displayed candidates."""
     known = wildcards.setting in SIMULATED and "truncated" in KINDS
@@ -288,8 +299,11 @@ METRIC_TABLES = [
     ),
     *[
         PLAIN_TABLE.format(dataset=dataset, policy=policy, setting=setting, table=table)
-        for dataset, policy, setting in SIMULATED_STUDY
-        for table in ("counterfactual", "exposure")
+        for table, study_ in (
+            ("counterfactual", CLICKED_STUDY),
+            ("exposure", SIMULATED_STUDY),
+        )
+        for dataset, policy, setting in study_
     ],
     "results/tables/catalogue/sampled",
     "results/tables/catalogue/exposure",

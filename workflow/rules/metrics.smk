@@ -50,6 +50,25 @@ rule evaluate_from_clicks:
         "../scripts/evaluate_from_clicks.py"
 
 
+use rule evaluate_from_clicks as evaluate_from_own_clicks with:
+    output:
+        counterfactual=f"{EVALUATION}/counterfactual.csv",
+    wildcard_constraints:
+        setting=names(IMPORTED),
+    params:
+        seeds=SEEDS,
+        rankers=lambda wildcards: evaluated(wildcards.setting),
+        last=lambda wildcards: last_rankers(wildcards.setting),
+        thetas=lambda wildcards: [
+            (method, seed)
+            for method, *_ in weighting_thetas(wildcards.setting)
+            for seed in SEEDS
+        ],
+        validation=VALIDATIONS[0],
+        eps=None,
+        bootstraps=config["evaluation"]["bootstraps"],
+
+
 rule study_catalogue:
     input:
         code=code("stages.catalogue"),
@@ -79,7 +98,7 @@ rule write_metrics_tables:
         power=study_files(f"{EVALUATION}/power.csv"),
         counterfactual=[
             f"results/evaluation/{dataset}/{policy}/{setting}/counterfactual.csv"
-            for dataset, policy, setting in SIMULATED_STUDY
+            for dataset, policy, setting in CLICKED_STUDY
         ],
         exposure=[
             f"results/evaluation/{dataset}/{policy}/{setting}/exposure.csv"
@@ -105,6 +124,7 @@ rule write_metrics_tables:
             for where in study_files("{dataset}/{policy}/{setting}")
         ],
         simulated=SIMULATED_STUDY,
+        clicked=CLICKED_STUDY,
         rankings=RANKINGS,
         groups={setting: blocks(setting) for setting in STUDY["settings"]},
         labels=LABELS,
