@@ -87,3 +87,5 @@ rule clicks:
                 allow_missing=True,
             )
         ],
+    message:
+        "Done: clicks"

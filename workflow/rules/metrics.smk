@@ -143,6 +143,8 @@ rule write_metrics_tables:
 rule metrics:
     input:
         rules.write_metrics_tables.output,
+    message:
+        "Done: metrics"
 
 
 rule export_qrels:
@@ -189,3 +191,5 @@ rule trec:
     input:
         expand(f"{TREC}/qrels.txt", dataset=STUDY["datasets"]),
         study_files(f"{TREC}/{{policy}}.{{setting}}"),
+    message:
+        "Done: trec"

@@ -165,3 +165,5 @@ rule paper:
             ],
             ending=["pdf", "png"],
         ),
+    message:
+        "Done: paper"

@@ -35,3 +35,5 @@ rule policies:
             policy=STUDY["policies"],
             seed=SEEDS,
         ),
+    message:
+        "Done: policies"

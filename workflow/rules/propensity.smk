@@ -52,3 +52,5 @@ rule propensity:
             for method, last in final_rounds(setting)
             for path in theta_path(setting, method, last)
         ],
+    message:
+        "Done: propensity"

@@ -63,3 +63,5 @@ rule ranking:
             for setting in STUDY["settings"]
             for method, last in final_rounds(setting)
         ],
+    message:
+        "Done: ranking"
