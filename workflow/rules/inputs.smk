@@ -276,12 +276,18 @@ SIMULATED_STUDY = [
 ]
 
 
-# With clicks on test queries, which a log of one's own may have.
+def has_test_clicks(setting):
+    """Whether there are clicks on test queries: a log of one's own may lack them."""
+    folder = config["settings"][setting].get("click_log")
+    return folder is None or (Path(folder) / HELD_OUT_FILES[1]).exists()
+
+
 CLICKED_STUDY = [
-    tuple(where.split("/"))
-    for where in study_files("{dataset}/{policy}/{setting}")
-    if (log := config["settings"][where.split("/")[2]].get("click_log")) is None
-    or (Path(log) / "test.clicks.parquet").exists()
+    (dataset, policy, setting)
+    for setting in STUDY["settings"]
+    if has_test_clicks(setting)
+    for dataset in STUDY["datasets"]
+    for policy in STUDY["policies"]
 ]
 
 

@@ -42,7 +42,11 @@ rule evaluate_from_clicks:
             for seed in SEEDS
         ],
         validation=VALIDATIONS[0],
-        eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
+        eps=lambda wildcards: (
+            config["settings"][wildcards.setting]["eps"]
+            if wildcards.setting in SIMULATED
+            else None
+        ),
         bootstraps=config["evaluation"]["bootstraps"],
     message:
         "Evaluate rankers from held-out clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
@@ -55,18 +59,6 @@ use rule evaluate_from_clicks as evaluate_from_own_clicks with:
         counterfactual=f"{EVALUATION}/counterfactual.csv",
     wildcard_constraints:
         setting=names(IMPORTED),
-    params:
-        seeds=SEEDS,
-        rankers=lambda wildcards: evaluated(wildcards.setting),
-        last=lambda wildcards: last_rankers(wildcards.setting),
-        thetas=lambda wildcards: [
-            (method, seed)
-            for method, *_ in weighting_thetas(wildcards.setting)
-            for seed in SEEDS
-        ],
-        validation=VALIDATIONS[0],
-        eps=None,
-        bootstraps=config["evaluation"]["bootstraps"],
 
 
 rule study_catalogue:
