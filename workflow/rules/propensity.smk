@@ -1,6 +1,8 @@
 rule estimate_propensity:
     input:
         dataset=dataset_files,
+        candidates=per_seed(CANDIDATES),
+        binned=per_seed(BINNED),
         truth=lambda wildcards: history(wildcards, wildcards.track, ["truth.csv"]),
         log=lambda wildcards: history(wildcards, wildcards.track, LOG_FILES[:2]),
         code=estimator_code,

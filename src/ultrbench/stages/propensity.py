@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ultrbench.datasets.split import hide_features, read_split
 from ultrbench.files import write_text
 from ultrbench.propensity.estimate import find_estimator, write_estimate
 from ultrbench.simulation.log import read_rounds
 from ultrbench.simulation.truth import read_truth, read_truth_columns
+from ultrbench.stages.features import candidate_features
 
 
 def estimate_propensity(
     dataset: Path,
+    candidates: Path,
     logs: Sequence[Path],
     table: Path,
     report: Path,
@@ -30,6 +31,8 @@ def estimate_propensity(
     ----------
     dataset : pathlib.Path
         Folder of the prepared data set.
+    candidates : pathlib.Path
+        ``.npz`` of the logging policy, with the bins beside it.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to use.
     table, report : pathlib.Path
@@ -48,10 +51,13 @@ def estimate_propensity(
         Where the ranker of a joint kind is written, as LightGBM text with all trees.
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
+    features, _ = candidate_features(
+        dataset, candidates, hidden_features=hidden_features, seed=seed
+    )
     truth = [folder / "truth.csv" for folder in logs]
     estimate = find_estimator(estimator["kind"])(
         read_rounds(logs, "train"),
-        features=hide_features(read_split(dataset, "train").features, hidden_features, seed),
+        features=features,
         truth=read_truth(truth),
         columns=read_truth_columns(truth),
         seed=seed,
