@@ -137,7 +137,10 @@ def test_the_first_configuration_is_the_shipped_one() -> None:
         ({"grids": {"dla": {"trees": [5]}}}, "got dla 4, rem 8"),
         ({"grids": {"dla": {"trees": [50, 0]}}}, "estimators.dla-5.trees"),
         ({"grids": {"dal": {"trees": [5]}}}, "tuning.grids: no dal is defined"),
-        ({"grids": {"labeled": {"trees": [1, 2, 3, 4, 5, 6, 7, 8]}}}, "tuning.grids.labeled: it has no"),
+        (
+            {"grids": {"labeled": {"trees": [1, 2, 3, 4, 5, 6, 7, 8]}}},
+            "tuning.grids.labeled: it has no",
+        ),
         ({"setting": "statik"}, "tuning.setting: no statik is defined"),
     ],
 )
