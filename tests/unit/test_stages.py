@@ -522,8 +522,9 @@ def test_where_no_document_has_moved_yet_clicks_display_the_next_round(world, tm
 
     def estimate(rounds, **more):
         estimate_propensity(
-            data, rounds, table, report, name=kind, estimator=estimator, seed=1, **more
-        )
+            data, run / "candidates.npz", rounds, table, report, name=kind, estimator=estimator,
+            seed=1, **more,
+        )  # fmt: skip
         return read_json(report)
 
     with pytest.raises(UserError, match="no document of this log was seen at two positions"):
