@@ -13,29 +13,35 @@ from .conftest import copy_study
 
 pytestmark = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "")
 
-# A joint estimator and two rounds, as each job costs seconds here.
-SMALL = {
-    "study": {"seeds": [1]},
-    "settings": {
-        "static": {"methods": ["naive", "paird"]},
-        "dynamic": {"methods": ["naive"]},
-    },
+# A joint estimator and two rounds, and no more, as each job costs seconds here.
+DYNAMIC = {
+    "study": {"seeds": [1], "settings": ["dynamic"]},
+    "settings": {"dynamic": {"methods": ["naive", "paird"]}},
+}
+BOTH = {
+    "study": {"seeds": [1, 2]},
+    "settings": {"static": {"methods": ["naive", "paird"]}, "dynamic": {"methods": ["naive"]}},
 }
 
 
-@pytest.mark.parametrize("targets", [["evaluation"], pytest.param(["all"], marks=pytest.mark.slow)])
-def test_a_slurm_run_gives_the_bytes_of_a_local_one(tmp_path: Path, targets: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("target", "change"),
+    [("evaluation", DYNAMIC), pytest.param("all", BOTH, marks=pytest.mark.slow)],
+)
+def test_a_slurm_run_gives_the_bytes_of_a_local_one(
+    tmp_path: Path, target: str, change: dict
+) -> None:
     (tmp_path / "local").mkdir()
     (tmp_path / "cluster").mkdir()
     local, study = copy_study(tmp_path / "local"), copy_study(tmp_path / "cluster")
-    local.configure(SMALL)
-    local.run("--cores", "2", *targets)
-    study.configure(SMALL)
+    local.configure(change)
+    local.run("--cores", "2", target)
+    study.configure(change)
     plugin = Path(importlib.util.find_spec("snakemake_executor_plugin_slurm").origin).parents[1]
     with cluster() as (folder, environment):
         done = subprocess.run(
             study.command(
-                *targets,
+                target,
                 *("--profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "1"),
             ),
             cwd=study.folder,
