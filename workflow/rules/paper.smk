@@ -162,9 +162,7 @@ rule paper:
             "{figure}.{ending}",
             figure=[
                 *METRIC_FIGURES,
-                *expand(
-                    FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
-                ),
+                *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
             ],
             ending=["pdf", "png"],
         ),
