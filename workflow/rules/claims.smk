@@ -40,3 +40,5 @@ rule judge_claims:
 rule claims:
     input:
         rules.judge_claims.output,
+    message:
+        "Done: claims"

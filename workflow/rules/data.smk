@@ -45,3 +45,5 @@ rule prepare_dataset:
 rule data:
     input:
         expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
+    message:
+        "Done: data"

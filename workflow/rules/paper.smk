@@ -3,6 +3,7 @@ rule write_tables:
         dataset=dataset_files,
         comparisons=f"{EVALUATION}/comparisons.csv",
         conventions=f"{EVALUATION}/conventions.csv",
+        exposure=exposure_file,
         code=code("stages.paper"),
     output:
         tables=expand(
@@ -166,3 +167,5 @@ rule paper:
             ],
             ending=["pdf", "png"],
         ),
+    message:
+        "Done: paper"

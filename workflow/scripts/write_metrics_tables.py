@@ -7,7 +7,7 @@ with job(snakemake):
 
     params, files, made = snakemake.params, snakemake.input, snakemake.output
     folder = Path(made.tables[0]).parents[1]
-    estimates = dict(zip(params.simulated, map(Path, files.counterfactual), strict=True))
+    estimates = dict(zip(params.clicked, map(Path, files.counterfactual), strict=True))
     exposures = dict(zip(params.simulated, map(Path, files.exposure), strict=True))
     for where, rounds, power in zip(params.study, files.rounds, files.power, strict=True):
         dataset, policy, setting = where
@@ -20,10 +20,9 @@ with job(snakemake):
             params.headline,
         )
         first, *_ = params.rankings
-        for number, ranking in enumerate(params.rankings):
+        for ranking in params.rankings:
             tables.write_metrics_table(
                 Path(rounds),
-                exposures.get(where) if number == 0 else None,
                 Path(f"{stem}.{'.'.join(ranking)}.metrics"),
                 rows,
                 ranking=ranking,
@@ -34,6 +33,7 @@ with job(snakemake):
             tables.write_counterfactual_table(
                 estimates[where], Path(f"{stem}.counterfactual"), rows
             )
+        if where in exposures:
             tables.write_exposure_table(exposures[where], Path(f"{stem}.exposure"), rows)
     drawn = [Path(figure) for figure in made.figures]
     for pdf, png in zip(drawn[::2], drawn[1::2], strict=True):
