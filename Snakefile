@@ -27,7 +27,9 @@ include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
 
 
+# The nodes of a cluster may have no way out.
 localrules:
+    fetch_dataset,
     all,
     data,
     policies,
