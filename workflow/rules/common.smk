@@ -52,6 +52,7 @@ SWEEP = "results/sweeps/{dataset}/{sweep}"
 PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
 TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
+FIGURE_FILES = ["pdf", "png", "svg"]
 LOG_FILES = [
     "train.lists.parquet",
     "train.clicks.parquet",

@@ -16,7 +16,7 @@ rule measure_propensities:
         ),
         figure=expand(
             FIGURE.replace("{name}", "propensity_error") + ".{ending}",
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
             allow_missing=True,
         ),
     log:

@@ -66,7 +66,7 @@ rule write_ledger:
         ),
         figure=expand(
             FIGURE.replace("{name}", "ledger") + ".{ending}",
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
             allow_missing=True,
         ),
     log:

@@ -92,7 +92,7 @@ rule write_metrics_tables:
             "{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]
         ),
         figures=expand(
-            "{figure}.{ending}", figure=METRIC_FIGURES, ending=["pdf", "png"]
+            "{figure}.{ending}", figure=METRIC_FIGURES, ending=FIGURE_FILES
         ),
     log:
         "results/logs/evaluation/metrics_tables.log",

@@ -58,7 +58,7 @@ rule draw_figures:
         figures=expand(
             f"{FIGURE}.{{ending}}",
             name=FIGURES,
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
             allow_missing=True,
         ),
     log:
@@ -69,7 +69,6 @@ rule draw_figures:
     resources:
         mem_mb=2000,
     params:
-        figures=FIGURES,
         thetas=theta_index(),
         policies=STUDY["policies"],
         settings=STUDY["settings"],
@@ -164,5 +163,5 @@ rule paper:
                     FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
                 ),
             ],
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
         ),

@@ -193,17 +193,17 @@ def rounds_frame(
 
 
 def draw_propensities(estimates: Sequence[ThetaFiles], files: Sequence[Path], **style: Any) -> None:
-    """Draw learned against true propensities to a pdf and a png."""
+    """Draw learned against true propensities to files."""
     figures.save_figure(figures.propensity_figure(propensity_frame(estimates), **style), *files)
 
 
 def draw_grades(dataset: Path, logs: Iterable[tuple[str, Path]], files: Sequence[Path]) -> None:
-    """Draw the share of grades by logged position to a pdf and a png."""
+    """Draw the share of grades by logged position to files."""
     figures.save_figure(figures.grades_figure(grades_frame(dataset, logs)), *files)
 
 
 def draw_rounds(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
-    """Draw the headline metric by round to a pdf and a png; random order is left out."""
+    """Draw the headline metric by round to files; random order is left out."""
     frame = frame[frame["method"] != "random_order"]
     figures.save_figure(figures.rounds_figure(frame, **style), *files)
 
