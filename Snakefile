@@ -25,6 +25,9 @@ include: "workflow/rules/paper.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
+include: "workflow/rules/report_inputs.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/expected.smk"
 
 
 localrules:
@@ -43,6 +46,8 @@ localrules:
     claims,
     sweeps,
     tuning,
+    report,
+    expected,
 
 
 rule all:

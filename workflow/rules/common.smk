@@ -7,6 +7,7 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.reporting.check import TABLES as COMPARED
 from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS

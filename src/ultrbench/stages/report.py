@@ -1,0 +1,263 @@
+"""Stage `report`: the results of a study as one HTML page."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from ultrbench.files import read_json, write_text
+from ultrbench.reporting import page
+from ultrbench.reporting.names import display_name
+from ultrbench.reporting.tables import LEARNED, results_table
+
+Place = tuple[str, str, str, str, str]
+
+
+def write_report(
+    out: Path,
+    template: Path,
+    *,
+    results: Mapping[Place, tuple[Path, Path]],
+    claims: Mapping[str, Any],
+    verdicts: Path,
+    sections: Sequence[tuple[str, str, Sequence[Path]]],
+    figures: Sequence[Path],
+    captions: Mapping[str, Path],
+    provenance: Path,
+    benchmarks: Path,
+    metrics: Sequence[str],
+    headline: str,
+    labels: Mapping[str, str],
+) -> None:
+    """Write the page; same files, same bytes.
+
+    Parameters
+    ----------
+    out, template : pathlib.Path
+        ``.html`` to write, and what it is made from.
+    results : mapping of (str, str, str, str, str) to (pathlib.Path, pathlib.Path)
+        Results tables as ``.csv`` and ``.md``, by data set, policy, setting, candidates and
+        validation; the first of a data set, policy and setting is shown unfolded.
+    claims : mapping
+        From `ultrbench.reporting.claims.load_claims`.
+    verdicts : pathlib.Path
+        ``claims.csv``.
+    sections : sequence of (str, str, sequence of pathlib.Path)
+        Identifier and title of each section of other tables, with its Markdown files.
+    figures : sequence of pathlib.Path
+        As ``.svg`` or ``.png``.
+    captions : mapping of str to pathlib.Path
+        The caption of each kind of figure, plain text.
+    provenance : pathlib.Path
+        ``provenance.json``.
+    benchmarks : pathlib.Path
+        Folder of Snakemake's benchmark files, by stage.
+    metrics, headline, labels
+        As in `ultrbench.stages.paper.write_tables`.
+    """
+    about = read_json(provenance)
+    config = about["config"]
+    numbers = {place: pd.read_csv(table) for place, (table, _) in results.items()}
+    frame = pd.read_csv(verdicts, keep_default_na=False, na_values={
+        name: [""] for name in ("effect", "low", "high", "p")
+    })  # fmt: skip
+    synthetic = all(data["entry"]["kind"] == "synthetic" for data in about["datasets"].values())
+    judged = frame.drop_duplicates(["claim", "dataset"])["claim_verdict"].value_counts().to_dict()
+    first: dict[str, pd.DataFrame] = {}
+    for place, table in numbers.items():
+        first.setdefault(_place_name(place, config), table)
+    paragraph, lines = page.answer(first, headline, judged, synthetic)
+    text = page.render(
+        template,
+        title=", ".join(about["datasets"]),
+        run=_run(about, config),
+        answer=paragraph,
+        places=lines,
+        headline=headline,
+        tables=_results(results, numbers, config, metrics, headline, labels),
+        figures=[_drawing(figure, captions, len(about["datasets"]) > 1) for figure in figures],
+        claims=page.claim_views(claims, frame, labels),
+        illustration=synthetic,
+        ledger=any(id == "ledger" for id, *_ in sections),
+        sections=[(id, title, _shown(files)) for id, title, files in sections],
+        runtime=_runtime(benchmarks, labels),
+        provenance=_provenance(about),
+    )
+    write_text(out, text)
+
+
+def _place_name(place: Place, config: Mapping[str, Any]) -> str:
+    dataset, policy, setting, *_ = place
+    name = f"{policy} policy, {setting} setting"
+    return f"{dataset}, {name}" if len(config["study"]["datasets"]) > 1 else name
+
+
+def _run(about: Mapping[str, Any], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    study = config["study"]
+    facts = []
+    for name, data in about["datasets"].items():
+        sizes = [f"{split} {part['queries']:,}" for split, part in data["splits"].items()]
+        facts.append(("Data set", f"{name} ({data['entry']['kind']}), queries: {', '.join(sizes)}"))
+    facts.append(
+        ("Logging policies", f"{', '.join(study['policies'])}; {config['list_size']} documents")
+    )
+    for name in study["settings"]:
+        setting = config["settings"][name]
+        if "click_log" in setting:
+            how = f"the click log in {setting['click_log']}"
+        else:
+            how = (
+                f"{setting['sessions']:,} simulated sessions a round, {setting['rounds']} "
+                f"{'round' if setting['rounds'] == 1 else 'rounds'}, "
+                f"click model {setting['click_model']['kind']}"
+            )
+        facts.append((f"Setting {name}", how))
+    facts.append(("Replicates", f"seeds {', '.join(map(str, study['seeds']))}"))
+    facts.append(("Compared with", display_name(study["reference"])))
+    return facts
+
+
+def _results(
+    results: Mapping[Place, tuple[Path, Path]],
+    numbers: Mapping[Place, pd.DataFrame],
+    config: Mapping[str, Any],
+    metrics: Sequence[str],
+    headline: str,
+    labels: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    shown: dict[str, list] = {}
+    for place, (_, markdown) in results.items():
+        table = numbers[place]
+        groups = table.groupby("group", sort=False)["method"].unique().map(list).to_dict()
+        [(caption, _)] = page.read_tables(markdown.read_text(encoding="utf-8"))
+        name, (candidates, validation) = _place_name(place, config), place[3:]
+        stopped = "trained to the end" if validation == "fixed" else f"stopped by {validation}"
+        shown.setdefault(name, []).append(
+            {
+                "title": f"{name}, {candidates} candidates, {stopped}",
+                "view": page.with_tips(results_table(table, metrics, groups, LEARNED, labels)),
+                "comparison": page.comparison_table(table, headline),
+                "caption": caption,
+            }
+        )
+    return [{"title": name, "tables": tables} for name, tables in shown.items()]
+
+
+def _drawing(figure: Path, captions: Mapping[str, Path], many: bool) -> dict[str, str]:
+    kind, _, setting = figure.stem.partition(".")
+    caption = " ".join(captions[kind].read_text(encoding="utf-8").split())
+    title = kind.replace("_", " ").capitalize()
+    title += f", {setting} setting" if setting else ""
+    title += f", {figure.parent.name}" if many else ""
+    return {
+        "title": title,
+        "caption": caption,
+        "alt": f"{title}: {caption}",
+        "uri": page.data_uri(figure),
+    }
+
+
+def _shown(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": file.stem.replace("_", " ") + (f", part {part}" if part > 1 else ""),
+            "caption": caption,
+            "view": view,
+            "folded": len(files) > 3 or part > 1,
+        }
+        for file in files
+        for part, (caption, view) in enumerate(
+            page.read_tables(file.read_text(encoding="utf-8")), start=1
+        )
+    ]
+
+
+def _runtime(benchmarks: Path, labels: Mapping[str, str]) -> dict[str, Any]:
+    stages: dict[str, list] = {}
+    costs: dict[tuple[str, str], float] = {}
+    for file in sorted(benchmarks.rglob("*.tsv")):
+        stage = file.relative_to(benchmarks).parts[0]
+        *_, row = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+        wall, cpu, memory = (_number(row[name]) for name in ("s", "cpu_time", "max_rss"))
+        stages.setdefault(stage, []).append((wall, cpu, memory))
+        parts = file.stem.split(".")
+        if stage == "propensity":
+            key = (f"estimator {parts[-1]}", stage)
+        elif stage == "ranking":
+            key = (f"ranker of {display_name(parts[0], labels)}", stage)
+        else:
+            continue
+        costs[key] = costs.get(key, 0.0) + cpu
+    rows = [
+        [
+            stage,
+            str(len(jobs)),
+            f"{sum(job[0] for job in jobs):,.0f}",
+            f"{sum(job[1] for job in jobs):,.0f}",
+            f"{max(job[2] for job in jobs):,.0f}",
+        ]
+        for stage, jobs in stages.items()
+    ]
+    dearest = sorted(costs.items(), key=lambda item: -item[1])
+    return {
+        "stages": page.plain_table(
+            "stage", ["jobs", "seconds", "CPU seconds", "most memory of a job, MB"], rows
+        ),
+        "costs": page.plain_table(
+            "what", ["CPU seconds"], [[name, f"{cpu:,.1f}"] for (name, _), cpu in dearest]
+        ),
+    }
+
+
+def _number(text: str) -> float:
+    """What Snakemake measured; 0 where a job was too short to be measured."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
+    rows = []
+    checksums = []
+    for name, data in about["datasets"].items():
+        rows += [
+            [
+                f"{name}, {split}",
+                f"{part['queries']:,}",
+                f"{part['documents']:,}",
+                f"{part['queries_without_relevant']:,}",
+                f"{part['values_beyond_float32']:,}",
+            ]
+            for split, part in data["splits"].items()
+        ]
+        checksums += sorted(data["sha256"].items())
+    config = about["config"]
+    seeds = ", ".join(map(str, config["study"]["seeds"]))
+    return {
+        "facts": [
+            ("ultrbench", about["packages"].get("ultrbench", "not installed")),
+            ("Commit", about["commit"] or "not a checkout"),
+            ("Python", f"{about['python']} on {about['machine']}"),
+            ("LightGBM", about["packages"]["lightgbm"]),
+            ("Snakemake", about["packages"]["snakemake"]),
+            ("Seeds", seeds),
+            (
+                "Queries without a relevant document",
+                config["evaluation"]["queries_without_relevant"],
+            ),
+        ],
+        "data": page.plain_table(
+            "split",
+            ["queries", "documents", "queries without relevant", "values beyond float32"],
+            rows,
+        ),
+        "checksums": checksums,
+        "packages": page.plain_table(
+            "package", ["version"], [list(item) for item in about["packages"].items()]
+        ),
+        "config": yaml.safe_dump(config, sort_keys=False, allow_unicode=True),
+    }
