@@ -3,13 +3,16 @@ PYTHON ?= python3
 CORES ?= all
 BIN = .venv/bin
 
-.PHONY: reproduce check test test-slow lint
+.PHONY: reproduce check progress test test-slow lint
 
 reproduce: .venv/installed
 	$(BIN)/snakemake --cores $(CORES)
 
 check: .venv/installed
 	$(BIN)/python -m ultrbench.stages.expected
+
+progress: .venv/installed
+	$(BIN)/python -m ultrbench.reporting.progress
 
 test: .venv/installed lint
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"

@@ -6,6 +6,9 @@ min_version("9.10")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 container: "docker://python:3.11-slim"
 
 
@@ -48,6 +51,11 @@ localrules:
     tuning,
     report,
     expected,
+
+
+onerror:
+    for line in advice_on(read_run(Path(log).read_text())):
+        print(line, file=sys.stderr)
 
 
 rule all:

@@ -5,13 +5,22 @@ rule write_tables:
         conventions=f"{EVALUATION}/conventions.csv",
         code=code("stages.paper"),
     output:
-        tables=expand(
-            f"{TABLE}.{{ending}}",
-            candidates=KINDS,
-            validation=VALIDATIONS,
-            ending=["csv", "md", "tex"],
-            allow_missing=True,
-        ),
+        tables=[
+            (
+                report(
+                    f"{table}.csv",
+                    caption="../report/results.rst",
+                    category="Tables",
+                    labels={"data set": "{dataset}", "table": Path(table).name},
+                )
+                if ending == "csv"
+                else f"{table}.{ending}"
+            )
+            for table in expand(
+                TABLE, candidates=KINDS, validation=VALIDATIONS, allow_missing=True
+            )
+            for ending in ("csv", "md", "tex")
+        ],
     log:
         "results/logs/paper/{dataset}/{policy}.{setting}.tables.log",
     threads: 1
@@ -55,12 +64,7 @@ rule draw_figures:
         ),
         code=code("stages.paper"),
     output:
-        figures=expand(
-            f"{FIGURE}.{{ending}}",
-            name=FIGURES,
-            ending=FIGURE_FILES,
-            allow_missing=True,
-        ),
+        figures=figure_files(*expand(FIGURE, name=FIGURES, allow_missing=True)),
     log:
         "results/logs/paper/{dataset}/figures.log",
     benchmark:
@@ -106,7 +110,11 @@ rule write_summary:
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
         code=code("stages.paper"),
     output:
-        "results/summary.md",
+        report(
+            "results/summary.md",
+            caption="../report/summary.rst",
+            category="Summary",
+        ),
     log:
         "results/logs/paper/summary.log",
     threads: 1
@@ -159,9 +167,7 @@ rule paper:
             "{figure}.{ending}",
             figure=[
                 *METRIC_FIGURES,
-                *expand(
-                    FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
-                ),
+                *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
             ],
             ending=FIGURE_FILES,
         ),

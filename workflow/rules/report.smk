@@ -10,7 +10,11 @@ rule write_report:
             for name in MEASURED
             for file in of_datasets(f"results/tables/{{dataset}}/{name}.md")
         ],
-        ledger=of_datasets("results/tables/{dataset}/ledger.md") if LEDGER_SETTINGS else [],
+        ledger=(
+            of_datasets("results/tables/{dataset}/ledger.md")
+            if LEDGER_SETTINGS
+            else []
+        ),
         metrics=[f"{table}.md" for table in METRIC_TABLES],
         figures=REPORT_FIGURES,
         claims="results/claims.csv",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultrbench.bars import bar
 from ultrbench.ranking.model import BASE_PARAMETERS, count_trees, refuse_blank
 from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
 from ultrbench.ranking.targets import TrainingLists
@@ -261,24 +262,29 @@ def boost(
     refuse_blank(features)
     data = lgb.Dataset(features, params=binning)
     if watch is None:
-        return lgb.train(parameters, data, num_boost_round=trees).model_to_string()
+        with bar("trees", total=trees) as shown:
+            return lgb.train(
+                parameters, data, num_boost_round=trees, callbacks=[lambda env: shown.update()]
+            ).model_to_string()
 
     def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
         watch.add(scores)
         return [(name, values[-1], True) for name, values in watch.curve.items()]
 
     def stop(env: lgb.callback.CallbackEnv) -> None:
+        shown.update()
         if watch.over:
             raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
 
-    booster = lgb.train(
-        parameters,
-        data,
-        num_boost_round=trees,
-        valid_sets=[lgb.Dataset(validation_features[watch.rows], reference=data)],
-        feval=measure,
-        callbacks=[stop],
-    )
+    with bar("trees", total=trees) as shown:
+        booster = lgb.train(
+            parameters,
+            data,
+            num_boost_round=trees,
+            valid_sets=[lgb.Dataset(validation_features[watch.rows], reference=data)],
+            feval=measure,
+            callbacks=[stop],
+        )
     return booster.model_to_string(num_iteration=-1)
 
 

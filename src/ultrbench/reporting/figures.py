@@ -56,8 +56,8 @@ HOUSE = {
     "svg.hashsalt": "ultrbench",  # the same ids in every run
 }
 
-# Okabe and Ito's palette for colour-blind readers, without the yellow that paper swallows, and three
-# of Paul Tol's that stay apart from it in simulated colour blindness.
+# Okabe and Ito's palette for colour-blind readers, without the yellow that paper swallows, and
+# three of Paul Tol's that stay apart from it in simulated colour blindness.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
     *("#882255", "#999933", "#332288"),

@@ -76,7 +76,8 @@ def read_tables(text: str) -> list[tuple[str, ResultsTable]]:
 
     Examples
     --------
-    >>> [(caption, table)] = read_tables("Tiny.\n\n| A | x |\n|:--|:--|\n| *B* | |\n| a\\_b | **1** |")
+    >>> text = "Tiny.\n\n| A | x |\n|:--|:--|\n| *B* | |\n| a\\_b | **1** |"
+    >>> [(caption, table)] = read_tables(text)
     >>> caption, table.corner, table.metrics, table.blocks
     ('Tiny.', 'A', ('x',), (('B', (('a_b', (Cell(text='1', bold=True, mark='', tip=''),)),)),))
     """
@@ -151,7 +152,7 @@ def with_tips(table: ResultsTable) -> ResultsTable:
 
 def _tip(row: Mapping[str, Any]) -> str:
     lines = [f"{row['label']}, {row['metric']}: {row['mean']:.4f}"]
-    lines.append(f"n = {row['queries']:,} queries × {row['replicates']} replicates")
+    lines.append(f"n = {row['queries']:,} queries, {row['replicates']} replicates")
     if row["method"] == row["reference"]:
         return "\n".join([*lines, "the reference"])
     lines.append(f"difference {row['difference']:+.4f}")
@@ -177,9 +178,9 @@ def comparison_table(numbers: "pd.DataFrame", metric: str) -> ResultsTable:
     rows = []
     for row in own.to_dict("records"):
         label, *cells = comparison_cells(row, {row["method"]: row["label"]})
-        cells.append(f"{row['queries']:,} × {row['replicates']}")
+        cells.append(f"{row['queries']:,}, {row['replicates']}")
         rows.append((label, tuple(map(Cell, cells))))
-    columns = (metric, *COMPARISON_COLUMNS, "n (queries × replicates)")
+    columns = (metric, *COMPARISON_COLUMNS, "n: queries, replicates")
     return ResultsTable(columns, (("", tuple(rows)),), own)
 
 

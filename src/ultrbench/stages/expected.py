@@ -70,8 +70,8 @@ def _main(results: Path, place: tuple[str, str, str]) -> pd.DataFrame:
     rounds = _table(folder / "rounds.csv")
     keys = ["candidates", "validation", "method"]
     last = rounds[rounds["round"] == rounds.groupby(keys)["round"].transform("max")]
-    errors = last.groupby(keys)[list(numbers["metric"].unique())].sem().stack()
-    errors = errors.rename("mean_se").rename_axis([*keys, "metric"]).reset_index()
+    errors = last.groupby(keys)[list(numbers["metric"].unique())].sem().reset_index()
+    errors = errors.melt(keys, var_name="metric", value_name="mean_se")
     numbers = numbers.merge(errors, "left", [*keys, "metric"])
     numbers["mark"] = [mark(row) for row in numbers.to_dict("records")]
     return numbers.assign(**dict(zip(("dataset", "policy", "setting"), place, strict=True)))
@@ -83,7 +83,7 @@ def _table(path: Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise UserError(_missing(path)) from None
     texts = frame.select_dtypes(exclude="number").columns
-    return frame.astype({name: object for name in texts}).fillna(dict.fromkeys(texts, ""))
+    return frame.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, ""))
 
 
 def _read(path: Path) -> Any:
@@ -117,7 +117,7 @@ def noted_fingerprints(changelog: str) -> list[str]:
 
     Examples
     --------
-    >>> noted_fingerprints("- Expected results: none -> 0123456789ab (mean nDCG@10 0.8); cause: new.")
+    >>> noted_fingerprints("- Expected results: none -> 0123456789ab (nDCG@10 0.8); cause: new.")
     ['0123456789ab']
     """
     line = r"Expected results: .*?-> ([0-9a-f]{12}) \([^)]*\);\s+cause: \w"
@@ -151,10 +151,7 @@ def write_expected(results: Path, out: Path, changelog: str) -> str:
     metric = study.headline_metric(about["config"])
     mean = tables["main"].loc[tables["main"]["metric"] == metric, "mean"].mean()
     old = next(iter(noted_fingerprints(changelog)), "none")
-    return (
-        f"- Expected results: {old} -> {fingerprint(out)} (mean {metric} {mean:.4f}); "
-        "cause: SAY WHY"
-    )
+    return f"- Expected results: {old} -> {fingerprint(out)} (mean {metric} {mean:.4f}); cause: ???"
 
 
 def check(results: Path, expected: Path) -> tuple[bool, str]:
@@ -218,7 +215,8 @@ def _diagnosis(
         ]
     return [
         "Versions, configuration, data and code are the expected ones. Likely cause: a processor "
-        "that rounds differently, or files of an older run: `snakemake -n` says what is out of date."
+        "that rounds differently, or files of an older run; `snakemake -n` says what is out of "
+        "date."
     ]
 
 

@@ -245,10 +245,7 @@ def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
             ("LightGBM", about["packages"]["lightgbm"]),
             ("Snakemake", about["packages"]["snakemake"]),
             ("Seeds", seeds),
-            (
-                "Queries without a relevant document",
-                config["evaluation"]["queries_without_relevant"],
-            ),
+            ("Queries without relevant", config["evaluation"]["queries_without_relevant"]),
         ],
         "data": page.plain_table(
             "split",
