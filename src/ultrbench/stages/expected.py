@@ -120,8 +120,8 @@ def noted_fingerprints(changelog: str) -> list[str]:
     >>> noted_fingerprints("- Expected results: none -> 0123456789ab (nDCG@10 0.8); cause: new.")
     ['0123456789ab']
     """
-    line = r"Expected results: .*?-> ([0-9a-f]{12}) \([^)]*\);\s+cause: \w"
-    return re.findall(line, changelog, flags=re.DOTALL)
+    line = r"Expected\s+results:\s+\w+\s+->\s+([0-9a-f]{12})\s+\([^)]*\);\s+cause:\s+\w"
+    return re.findall(line, changelog)
 
 
 def write_expected(results: Path, out: Path, changelog: str) -> str:
