@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ultrbench.reporting.claims import HOLDS, NOT_RUN, RULES
+from ultrbench.reporting.claims import DEPENDS, FAILS, HOLDS, NOT_RUN, OPEN, RULES
 from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import (
     BETTER,
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html"
+_VERDICTS = {
+    HOLDS: "hold",
+    FAILS: "do not hold",
+    OPEN: "are inconclusive",
+    DEPENDS: "depend on the validation",
+    NOT_RUN: "were not run",
+}
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -267,7 +274,8 @@ def answer(
     Parameters
     ----------
     places : mapping of str to pandas.DataFrame
-        The csv of the first results table of each place, by what the place is called.
+        The csv of the first results table of each place, with its ``policy``, by what the place is
+        called.
     metric : str
         The headline metric.
     verdicts : mapping of str to int
@@ -304,9 +312,19 @@ def answer(
         best = max(known, key=lambda item: item[1]["difference"])
         worst = min(known, key=lambda item: item[1]["difference"])
         parts.append(f"The best came from {_change(*best)}, the least from {_change(*worst)}.")
+        policies = dict.fromkeys(row["policy"] for _, row in rivals)
+        if len(policies) > 1:
+            by_policy = []
+            for policy in policies:
+                own_arrows = [mark(row) for _, row in rivals if row["policy"] == policy]
+                by_policy.append(
+                    f"under the {policy} logging policy {own_arrows.count(BETTER)} of "
+                    f"{len(own_arrows)} better and {own_arrows.count(WORSE)} worse"
+                )
+            parts.insert(1, f"By policy: {'; '.join(by_policy)}.")
     if verdicts:
-        counts = [f"{count} {word}" for word, count in sorted(verdicts.items())]
-        parts.append(f"Verdicts on claims of papers: {', '.join(counts)}.")
+        counts = [f"{n} {_VERDICTS[word]}" for word in _VERDICTS if (n := verdicts.get(word))]
+        parts.append(f"Of {sum(verdicts.values())} claims from papers {', '.join(counts)}.")
     if synthetic:
         parts.append("The data are synthetic: all this is an illustration, no evidence.")
     return " ".join(parts), lines

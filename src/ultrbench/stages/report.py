@@ -1,6 +1,7 @@
 """Stage `report`: the results of a study as one HTML page."""
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,12 +69,12 @@ def write_report(
     judged = frame.drop_duplicates(["claim", "dataset"])["claim_verdict"].value_counts().to_dict()
     first: dict[str, pd.DataFrame] = {}
     for place, table in numbers.items():
-        first.setdefault(_place_name(place, config), table)
+        first.setdefault(_place_name(place, config), table.assign(policy=place[1]))
     paragraph, lines = page.answer(first, headline, judged, synthetic)
     text = page.render(
         template,
         title=", ".join(about["datasets"]),
-        run=_run(about, config),
+        run=_run(about, config, labels),
         answer=paragraph,
         places=lines,
         headline=headline,
@@ -95,7 +96,16 @@ def _place_name(place: Place, config: Mapping[str, Any]) -> str:
     return f"{dataset}, {name}" if len(config["study"]["datasets"]) > 1 else name
 
 
-def _run(about: Mapping[str, Any], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _maker(about: Mapping[str, Any]) -> str:
+    version = about["packages"].get("ultrbench", "(not installed)")
+    return f"ultrbench {version}, " + (
+        f"commit {about['commit']}" if about["commit"] else "not a checkout"
+    )
+
+
+def _run(
+    about: Mapping[str, Any], config: Mapping[str, Any], labels: Mapping[str, str]
+) -> list[tuple[str, str]]:
     study = config["study"]
     facts = []
     for name, data in about["datasets"].items():
@@ -116,7 +126,8 @@ def _run(about: Mapping[str, Any], config: Mapping[str, Any]) -> list[tuple[str,
             )
         facts.append((f"Setting {name}", how))
     facts.append(("Replicates", f"seeds {', '.join(map(str, study['seeds']))}"))
-    facts.append(("Compared with", display_name(study["reference"])))
+    facts.append(("Compared with", display_name(study["reference"], labels)))
+    facts.append(("Made by", _maker(about)))
     return facts
 
 
@@ -134,7 +145,9 @@ def _results(
         groups = table.groupby("group", sort=False)["method"].unique().map(list).to_dict()
         [(caption, _)] = page.read_tables(markdown.read_text(encoding="utf-8"))
         name, (candidates, validation) = _place_name(place, config), place[3:]
-        stopped = "trained to the end" if validation == "fixed" else f"stopped by {validation}"
+        stopped = (
+            "trained to the end" if validation == "fixed" else f"stopped early by {validation}"
+        )
         shown.setdefault(name, []).append(
             {
                 "title": f"{name}, {candidates} candidates, {stopped}",
@@ -152,7 +165,9 @@ def _drawing(figure: Path, captions: Mapping[str, Path], many: bool) -> dict[str
     title = kind.replace("_", " ").capitalize()
     title += f", {setting} setting" if setting else ""
     title += f", {figure.parent.name}" if many else ""
+    points = re.search(rb'<svg [^>]*?\bwidth="([\d.]+)pt"', figure.read_bytes()[:2000], re.DOTALL)
     return {
+        "wide": points is None or float(points[1]) > 300,  # more than a column of a paper
         "title": title,
         "caption": caption,
         "alt": f"{title}: {caption}",
@@ -160,10 +175,16 @@ def _drawing(figure: Path, captions: Mapping[str, Path], many: bool) -> dict[str
     }
 
 
+def _title(file: Path) -> str:
+    """What a file is called in words: its name, after the data set."""
+    name = file.stem.replace("_", " ").replace(".", ", ")
+    return f"{file.parent.name}: {name}"
+
+
 def _shown(files: Sequence[Path]) -> list[dict[str, Any]]:
     return [
         {
-            "title": file.stem.replace("_", " ") + (f", part {part}" if part > 1 else ""),
+            "title": _title(file) if part == 1 else caption.partition(":")[0],
             "caption": caption,
             "view": view,
             "folded": len(files) > 3 or part > 1,
@@ -239,8 +260,7 @@ def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
     seeds = ", ".join(map(str, config["study"]["seeds"]))
     return {
         "facts": [
-            ("ultrbench", about["packages"].get("ultrbench", "not installed")),
-            ("Commit", about["commit"] or "not a checkout"),
+            ("Made by", _maker(about)),
             ("Python", f"{about['python']} on {about['machine']}"),
             ("LightGBM", about["packages"]["lightgbm"]),
             ("Snakemake", about["packages"]["snakemake"]),
