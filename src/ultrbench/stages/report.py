@@ -82,7 +82,6 @@ def write_report(
         figures=[_drawing(figure, captions, len(about["datasets"]) > 1) for figure in figures],
         claims=page.claim_views(claims, frame, labels),
         illustration=synthetic,
-        ledger=any(id == "ledger" for id, *_ in sections),
         sections=[(id, title, _shown(files)) for id, title, files in sections],
         runtime=_runtime(benchmarks, labels),
         provenance=_provenance(about),
