@@ -32,6 +32,8 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "trec",
         "paper",
         "claims",
+        "report",
+        "expected",
     ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
