@@ -54,8 +54,10 @@ localrules:
 
 
 onerror:
-    for line in advice_on(read_run(Path(log).read_text())):
-        print(line, file=sys.stderr)
+    for file in log:
+        print(
+            *advice_on(read_run(Path(file).read_text())), sep="\n", file=sys.stderr
+        )
 
 
 rule all:

@@ -129,6 +129,7 @@ def test_bars_of_running_jobs_are_shown(tmp_path):
     [
         (BEGUN, "The run was killed."),
         (BEGUN + "Complete log(s): a\n", "The run was stopped."),
+        (BEGUN + "Command 'x' died with <Signals.SIGINT: 2>.\n" + FAILED, "The run was stopped."),
         (
             "job    count\n----  ----\na   1\ntotal  1\n\nFinished jobid: 0 (Rule: a)\n",
             "is finished",

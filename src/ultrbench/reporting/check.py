@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, sqrt
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def causes(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
         one, other = (values.get(key, "not set") for values in settings)
         if key.split(".")[0] not in _APART and one != other:
             what = "other seeds" if key == "study.seeds" else f"another configuration: {key} is"
-            said.append(f"{what} {other}, expected {one}")
+            said.append(f"{what} {_short(other)}, expected {_short(one)}")
     for name in dict.fromkeys([*expected["datasets"], *found["datasets"]]):
         one, other = (run["datasets"].get(name) for run in (expected, found))
         if one and other and one != other:
@@ -192,6 +193,10 @@ def causes(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
             f"expected {expected['machine']}"
         )
     return said
+
+
+def _short(value: Any) -> str:
+    return shorten(str(value), 70, placeholder=" ...")
 
 
 def _flat(config: Mapping[str, Any], above: str = "") -> dict[str, Any]:

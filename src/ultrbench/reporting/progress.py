@@ -37,6 +37,8 @@ class Run:
         By rule: how long its finished jobs took.
     cores : int
         Given to the run.
+    stopped : bool
+        Whether somebody stopped it, with Ctrl-C for example.
     ended : bool
         Whether Snakemake has said its last word.
     """
@@ -47,6 +49,7 @@ class Run:
     failed: list[tuple[str, str]] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     cores: int = 1
+    stopped: bool = False
     ended: bool = False
 
     @property
@@ -86,7 +89,7 @@ def read_run(text: str) -> Run:
     ({'train': 2}, {'train': 1}, {}, 2.0)
     """
     run = Run()
-    now, stats, failing, started = 0.0, False, "", {}
+    now, stats, failing, signalled, started = 0.0, False, "", False, {}
     for line in text.splitlines():
         if stats:
             found = re.fullmatch(r"(\w+) +(\d+)", line)
@@ -112,10 +115,14 @@ def read_run(text: str) -> Run:
         elif failing and (found := re.match(r" +jobid: (\d+)", line)):
             run.running.pop(int(found[1]), None)
         elif failing and (found := re.match(r" +log: (\S+)", line)):
-            run.failed.append((failing, found[1]))
-            failing = ""
+            if not signalled:
+                run.failed.append((failing, found[1]))
+            failing, signalled = "", False
         elif found := re.match(r"Provided cores: (\d+)", line):
             run.cores = int(found[1])
+        elif "Signals.SIGINT" in line or "Signals.SIGTERM" in line or "on user request" in line:
+            run.stopped = True
+            signalled = "Signals" in line  # the next error is that of a job that was told to end
         elif line.startswith(("Complete log(s):", "Nothing to be done")):
             run.ended = True
     return run
@@ -242,7 +249,7 @@ def _ending(run: Run, total: int, done: int) -> str:
         return "The run is finished."
     if run.failed:
         return "The run has ended with a failure."
-    if run.ended:
+    if run.stopped or run.ended:
         return "The run was stopped. Start it again: finished jobs are kept."
     return (
         "The run was killed. Start it again: finished jobs are kept; first `snakemake --unlock` "
