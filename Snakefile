@@ -65,3 +65,5 @@ rule all:
     input:
         rules.paper.input,
         rules.claims.input,
+    message:
+        "Done: results/summary.md and results/claims.md"

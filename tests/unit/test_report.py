@@ -16,7 +16,13 @@ from matplotlib.figure import Figure
 
 from ultrbench.reporting import page
 from ultrbench.reporting.figures import save_figure
-from ultrbench.reporting.tables import LEARNED, results_table, table_csv, table_markdown
+from ultrbench.reporting.tables import (
+    LEARNED,
+    add_group,
+    results_table,
+    table_csv,
+    table_markdown,
+)
 from ultrbench.stages.report import write_report
 
 REPOSITORY = Path(__file__).parents[2]
@@ -77,6 +83,8 @@ def comparisons(replicates=5):
 def write_page(folder: Path, name: str = "report.html") -> str:
     """A report of one place with two figures, and return its text."""
     table = results_table(comparisons(), METRICS, GROUPS, LEARNED)
+    spread = pd.DataFrame({"Gini": [0.25]}, index=["dla"])
+    table = add_group(table, "Exposure", spread, pd.Series({"dla": 5}), {"Gini": "Gini"})
     (folder / "mine").mkdir(exist_ok=True)
     stem = folder / "mine/weak.static.full.grades"
     stem.with_name(stem.name + ".csv").write_text(table_csv(table))
@@ -115,7 +123,6 @@ def write_page(folder: Path, name: str = "report.html") -> str:
         captions=captions,
         provenance=folder / "provenance.json",
         benchmarks=folder / "benchmarks",
-        metrics=METRICS,
         headline="nDCG@10",
         labels={},
     )
@@ -228,6 +235,7 @@ def test_policies_are_told_apart_in_the_answer():
 def test_cells_tell_n_and_p(text):
     tips = [a["data-tip"] for a in Elements(text).all("td") if "data-tip" in a]
     assert len(tips) == len(MEANS) * len(METRICS)
+    assert "Exposure: Gini" in text and "<td>0.250</td>" in text
     assert (
         "DLA, nDCG@10: 0.8000\nn = 1,200 queries, 5 replicates\ndifference +0.1000, 95 % interval "
         "+0.0800 to +0.1200\np = 0.001, Holm 0.004" in tips

@@ -42,3 +42,5 @@ rule judge_claims:
 rule claims:
     input:
         rules.judge_claims.output,
+    message:
+        "Done: claims"

@@ -86,3 +86,5 @@ rule clicks:
                 allow_missing=True,
             )
         ],
+    message:
+        "Done: clicks"

@@ -13,6 +13,7 @@ from ultrbench.reporting.progress import advice_on, read_run
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
+from ultrbench.stages.features import binned_files
 from ultrbench.stages.sources import PACKAGE, import_closure
 from ultrbench.yaml_files import read_yaml
 
@@ -44,6 +45,7 @@ IMPORTED = [name for name, s in config["settings"].items() if "click_log" in s]
 
 DATA = "results/data/{dataset}"
 CANDIDATES = "results/policies/{dataset}/{policy}/seed{seed}.npz"
+BINNED = [str(file) for file in binned_files(Path(CANDIDATES))]
 ROUND = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{track}/round{round}"
 RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{round}"
 THETA = f"{ROUND}/theta/{{estimator}}"

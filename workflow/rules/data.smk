@@ -44,3 +44,5 @@ rule prepare_dataset:
 rule data:
     input:
         expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
+    message:
+        "Done: data"

@@ -62,3 +62,5 @@ rule report_identifiability:
 rule identifiability:
     input:
         expand("results/tables/{dataset}/identifiability.md", dataset=STUDY["datasets"]),
+    message:
+        "Done: identifiability"

@@ -272,6 +272,14 @@ SIMULATED_STUDY = [
     for dataset in STUDY["datasets"]
     for policy in STUDY["policies"]
 ]
+
+
+def exposure_file(wildcards):
+    """What the rankers of a setting expose: a simulation knows it, for displayed candidates."""
+    known = wildcards.setting in SIMULATED and "truncated" in KINDS
+    return at(f"{EVALUATION}/exposure.csv", wildcards) if known else []
+
+
 RANKINGS = [(kind, VALIDATIONS[0]) for kind in KINDS]
 METRIC_TABLES = [
     *study_files(

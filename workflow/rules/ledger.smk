@@ -88,3 +88,5 @@ rule write_ledger:
 rule ledger:
     input:
         expand("results/tables/{dataset}/ledger.md", dataset=STUDY["datasets"]),
+    message:
+        "Done: ledger"

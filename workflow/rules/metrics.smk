@@ -121,6 +121,8 @@ rule write_metrics_tables:
 rule metrics:
     input:
         rules.write_metrics_tables.output,
+    message:
+        "Done: metrics"
 
 
 rule export_qrels:
@@ -167,3 +169,5 @@ rule trec:
     input:
         expand(f"{TREC}/qrels.txt", dataset=STUDY["datasets"]),
         study_files(f"{TREC}/{{policy}}.{{setting}}"),
+    message:
+        "Done: trec"

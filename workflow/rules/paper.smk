@@ -3,6 +3,7 @@ rule write_tables:
         dataset=dataset_files,
         comparisons=f"{EVALUATION}/comparisons.csv",
         conventions=f"{EVALUATION}/conventions.csv",
+        exposure=exposure_file,
         code=code("stages.paper"),
     output:
         tables=[
@@ -171,3 +172,5 @@ rule paper:
             ],
             ending=FIGURE_FILES,
         ),
+    message:
+        "Done: paper"

@@ -37,7 +37,6 @@ rule write_report:
             ("metrics", "All other tables"),
         ],
         benchmarks="results/benchmarks",
-        metrics=study.metric_names(config),
         headline=study.headline_metric(config),
         labels=LABELS,
     message:

@@ -81,3 +81,5 @@ rule sweeps:
             "results/sweeps/{dataset}/runtime.csv",
             dataset=STUDY["datasets"] if config["sweeps"] else [],
         ),
+    message:
+        "Done: sweeps"

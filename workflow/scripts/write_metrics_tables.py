@@ -21,10 +21,9 @@ with job(snakemake):
             params.headline,
         )
         first, *_ = params.rankings
-        for number, ranking in enumerate(params.rankings):
+        for ranking in params.rankings:
             tables.write_metrics_table(
                 Path(rounds),
-                exposures.get(where) if number == 0 else None,
                 Path(f"{stem}.{'.'.join(ranking)}.metrics"),
                 rows,
                 ranking=ranking,

@@ -20,7 +20,6 @@ with job(snakemake):
         captions={Path(file).stem: Path(file) for file in files.captions},
         provenance=Path(files.provenance),
         benchmarks=Path(params.benchmarks),
-        metrics=params.metrics,
         headline=params.headline,
         labels=params.labels,
     )

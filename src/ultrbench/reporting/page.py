@@ -135,20 +135,28 @@ def _plain(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def with_tips(table: ResultsTable) -> ResultsTable:
+def with_tips(table: ResultsTable, numbers: "pd.DataFrame") -> ResultsTable:
     """Return a results table whose cells tell their n and p.
 
     Parameters
     ----------
     table : ResultsTable
-        From `ultrbench.reporting.tables.results_table`.
+        From `read_tables`.
+    numbers : pandas.DataFrame
+        The tested numbers of its csv; cells of other columns tell nothing.
     """
-    tips = iter([_tip(row) for row in table.numbers.to_dict("records")])
+    tips = {(row["label"], row["metric"]): _tip(row) for row in numbers.to_dict("records")}
     blocks = tuple(
         (
             block,
             tuple(
-                (label, tuple(replace(cell, tip=next(tips)) for cell in cells))
+                (
+                    label,
+                    tuple(
+                        replace(cell, tip=tips.get((label, metric), ""))
+                        for metric, cell in zip(table.metrics, cells, strict=True)
+                    ),
+                )
                 for label, cells in rows
             ),
         )

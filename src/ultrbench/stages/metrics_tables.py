@@ -16,21 +16,13 @@ from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import MISSING
 from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
 from ultrbench.stages.counterfactual import CLIP
-from ultrbench.stages.exposure import MEASURES, top_places
+from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 SHORT_WARNINGS = {
     "deterministic": "one order a query",
     "effective sample size": "few effective clicks",
     "single session": "queries with one session",
 }
-BEYOND = (
-    "of the displays so far, Gini is that of the documents' exposure within their query, each place"
-    " weighted by its examination probability, and coverage the share of a query's documents that"
-    " were among the first {top}; of the first {top} documents of the ranker, diversity is the mean"
-    " cosine distance of standardised features, novelty the mean -log2 of the share of the query's"
-    " clicks in the held-out log of the logging policy, in bits, and serendipity the share that is"
-    " relevant and not among the logging policy's first {top}"
-)
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,6 @@ class Rows:
 
 def write_metrics_table(
     rounds: Path,
-    exposure: Path | None,
     stem: Path,
     rows: Rows,
     *,
@@ -73,8 +64,6 @@ def write_metrics_table(
     ----------
     rounds : pathlib.Path
         From `ultrbench.stages.evaluation.evaluate_rankers`.
-    exposure : pathlib.Path or None
-        From `ultrbench.stages.exposure.measure_exposure`, for further columns.
     stem : pathlib.Path
         Table to write, without its ending; the csv holds every metric that was measured.
     rows : Rows
@@ -85,15 +74,10 @@ def write_metrics_table(
         Columns.
     """
     candidates, validation = ranking
-    frame = _last(pd.read_csv(rounds))
+    frame = pd.read_csv(rounds)
+    frame = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
     frame = frame[(frame["candidates"] == candidates) & (frame["validation"] == validation)]
     values = frame.drop(columns=["candidates", "validation", "round"])
-    columns, more = list(metrics), ""
-    if exposure is not None:
-        beyond = _last(pd.read_csv(exposure)).drop(columns="round")
-        values = values.merge(beyond, on=["method", "seed"], how="left")
-        columns += MEASURES
-        more = f" Beyond accuracy: {BEYOND.format(top=top_places(rows.list_size))}."
     by = values.drop(columns="seed").groupby("method", sort=False)
     means = by.mean()
     numbers = means.join(by.std().add_suffix(" sd")).reset_index()
@@ -102,9 +86,9 @@ def write_metrics_table(
         f"All metrics, {rows.where}, {candidates} candidates, rankers stopped by {validation}:"
         f" means over test queries and {values['seed'].nunique()} replicates. Headline metric:"
         f" {rows.headline}, whose assumed user {parse_metric(rows.headline).user}. R and AP count"
-        f" the relevant documents of the list.{more} Descriptive, not tested."
+        " the relevant documents of the list. Descriptive, not tested."
     )
-    table = descriptive_table(means[columns], rows.groups, numbers, labels=rows.labels)
+    table = descriptive_table(means[list(metrics)], rows.groups, numbers, labels=rows.labels)
     write_table(stem, table, caption)
 
 
@@ -172,7 +156,7 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
         f"Beyond accuracy by round, {rows.where}: @r is the display by the ranker of round r, after"
         " the logging policy's and those of the rounds before. On test queries,"
         f" {rows.list_size} candidates each, every query a catalogue of its own:"
-        f" {BEYOND.format(top=top_places(rows.list_size))}. Means over queries and"
+        f" {DEFINITIONS.format(top=top_places(rows.list_size))}. Means over queries and"
         f" {frame['seed'].nunique()} replicates. Descriptive, not tested."
     )
     write_table(stem, descriptive_table(shown, rows.groups, frame, labels=rows.labels), caption)
@@ -323,7 +307,3 @@ def write_catalogue_tables(
     shown = rankers.drop(columns=["items", "users"]).set_index("ranker")
     groups = {"Rankers": list(shown.index)}
     write_table(exposed, descriptive_table(shown, groups, rankers, corner="Ranker"), caption)
-
-
-def _last(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[frame["round"] == frame.groupby("method")["round"].transform("max")]

@@ -17,6 +17,8 @@ from ultrbench.reporting.captions import results_caption
 from ultrbench.reporting.tables import (
     COMPARISON_COLUMNS,
     LEARNED,
+    ResultsTable,
+    add_group,
     comparison_cells,
     results_table,
     table_csv,
@@ -26,12 +28,14 @@ from ultrbench.reporting.tables import (
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
 from ultrbench.stages.evaluation import KEYS, TESTS_SEED
+from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 
 def write_tables(
     dataset: Path,
     comparisons: Path,
     conventions: Path,
+    exposure: Path | None,
     stems: Mapping[tuple[str, str], Path],
     *,
     groups: Mapping[str, Sequence[str]],
@@ -44,6 +48,7 @@ def write_tables(
     name: str,
     policy: str,
     setting: str,
+    remark: str = "",
 ) -> None:
     """Write the results tables of a setting as ``.csv``, ``.md`` and ``.tex``.
 
@@ -53,6 +58,8 @@ def write_tables(
         Folder of the prepared data set.
     comparisons, conventions : pathlib.Path
         From the stage `evaluation`.
+    exposure : pathlib.Path or None
+        From the stage `exposure`, for a group of columns of the table of truncated candidates.
     stems : mapping of (str, str) to pathlib.Path
         Where to write, without the ending, by kind of candidates and of validation.
     groups, labels, metrics
@@ -65,9 +72,12 @@ def write_tables(
         From the config, for the caption.
     name, policy, setting : str
         Data set, policy and setting as named in the config.
+    remark : str
+        What the caption ends with.
     """
     numbers, notes = pd.read_csv(comparisons), pd.read_csv(conventions)
     about = read_json(dataset / "dataset.json")
+    displayed = "truncated", next(validation for _, validation in stems)
     for (candidates, validation), stem in stems.items():
         kept = numbers[(numbers.candidates == candidates) & (numbers.validation == validation)]
         noted = notes[(notes.candidates == candidates) & (notes.validation == validation)]
@@ -89,6 +99,13 @@ def write_tables(
             labels=labels,
             primary=headline,
         )
+        if exposure is not None and (candidates, validation) == displayed:
+            table = _with_exposure(table, exposure)
+            caption += (
+                " Exposure, on the displayed candidates:"
+                f" {DEFINITIONS.format(top=top_places(list_size))}; descriptive."
+            )
+        caption = f"{caption} {remark}".rstrip()
         label = f"tab:{stem.name}"
         for ending, text in (
             (".csv", table_csv(table)),
@@ -96,6 +113,14 @@ def write_tables(
             (".tex", table_latex(table, caption, label)),
         ):
             write_text(stem.with_name(stem.name + ending), text)
+
+
+def _with_exposure(table: ResultsTable, exposure: Path) -> ResultsTable:
+    frame = pd.read_csv(exposure)
+    last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+    by = last.groupby("method")
+    short = {measure: measure if len(measure) < 5 else measure[:3] + "." for measure in MEASURES}
+    return add_group(table, "Exposure", by[list(MEASURES)].mean(), by.size(), short)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import yaml
 from ultrbench.files import read_json, write_text
 from ultrbench.reporting import page
 from ultrbench.reporting.names import display_name
-from ultrbench.reporting.tables import LEARNED, results_table
 
 Place = tuple[str, str, str, str, str]
 
@@ -29,7 +28,6 @@ def write_report(
     captions: Mapping[str, Path],
     provenance: Path,
     benchmarks: Path,
-    metrics: Sequence[str],
     headline: str,
     labels: Mapping[str, str],
 ) -> None:
@@ -56,12 +54,12 @@ def write_report(
         ``provenance.json``.
     benchmarks : pathlib.Path
         Folder of Snakemake's benchmark files, by stage.
-    metrics, headline, labels
+    headline, labels
         As in `ultrbench.stages.paper.write_tables`.
     """
     about = read_json(provenance)
     config = about["config"]
-    numbers = {place: pd.read_csv(table) for place, (table, _) in results.items()}
+    numbers = {place: _numbers(table) for place, (table, _) in results.items()}
     frame = pd.read_csv(verdicts, keep_default_na=False, na_values={
         name: [""] for name in ("effect", "low", "high", "p")
     })  # fmt: skip
@@ -78,7 +76,7 @@ def write_report(
         answer=paragraph,
         places=lines,
         headline=headline,
-        tables=_results(results, numbers, config, metrics, headline, labels),
+        tables=_results(results, numbers, config, headline),
         figures=[_drawing(figure, captions, len(about["datasets"]) > 1) for figure in figures],
         claims=page.claim_views(claims, frame, labels),
         illustration=synthetic,
@@ -87,6 +85,14 @@ def write_report(
         provenance=_provenance(about),
     )
     write_text(out, text)
+
+
+def _numbers(table: Path) -> pd.DataFrame:
+    """The tested numbers of a results table; columns that are not tested have no reference."""
+    numbers = pd.read_csv(table)
+    numbers = numbers[numbers["reference"].notna()]
+    counts = ("queries", "replicates", "wins", "ties", "losses")
+    return numbers.astype(dict.fromkeys(counts, int) | {"significant": bool})
 
 
 def _place_name(place: Place, config: Mapping[str, Any]) -> str:
@@ -134,15 +140,12 @@ def _results(
     results: Mapping[Place, tuple[Path, Path]],
     numbers: Mapping[Place, pd.DataFrame],
     config: Mapping[str, Any],
-    metrics: Sequence[str],
     headline: str,
-    labels: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     shown: dict[str, list] = {}
     for place, (_, markdown) in results.items():
         table = numbers[place]
-        groups = table.groupby("group", sort=False)["method"].unique().map(list).to_dict()
-        [(caption, _)] = page.read_tables(markdown.read_text(encoding="utf-8"))
+        [(caption, view)] = page.read_tables(markdown.read_text(encoding="utf-8"))
         name, (candidates, validation) = _place_name(place, config), place[3:]
         stopped = (
             "trained to the end" if validation == "fixed" else f"stopped early by {validation}"
@@ -150,7 +153,7 @@ def _results(
         shown.setdefault(name, []).append(
             {
                 "title": f"{name}, {candidates} candidates, {stopped}",
-                "view": page.with_tips(results_table(table, metrics, groups, LEARNED, labels)),
+                "view": page.with_tips(view, table),
                 "comparison": page.comparison_table(table, headline),
                 "caption": caption,
             }
