@@ -4,6 +4,7 @@ rule write_expected:
         rules.claims.input,
         study_files(f"{EVALUATION}/comparisons.csv"),
         study_files(f"{EVALUATION}/rounds.csv"),
+        provenance="results/provenance.json",
         code=code("stages.expected"),
     output:
         expand("results/expected/{table}.csv", table=COMPARED),
@@ -14,7 +15,6 @@ rule write_expected:
     resources:
         mem_mb=1000,
     params:
-        results="results",
         changelog=f"{ROOT}/CHANGELOG.md",
     message:
         "Note the expected results"

@@ -8,7 +8,7 @@ with job(snakemake):
     from ultrbench.stages.expected import write_expected
 
     line = write_expected(
-        Path(snakemake.params.results),
+        Path(snakemake.input.provenance).parent,
         Path(snakemake.output[0]).parent,
         Path(snakemake.params.changelog).read_text(encoding="utf-8"),
     )
