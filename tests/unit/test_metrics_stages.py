@@ -1,6 +1,7 @@
 """Counterfactual evaluation, exposure, catalogue, power and TREC files, from files to files."""
 
 import dataclasses
+import shutil
 from math import log2
 
 import numpy as np
@@ -15,6 +16,7 @@ from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
 from ultrbench.files import read_arrays, write_arrays
 from ultrbench.propensity.estimate import Estimate, up_to_scale, write_estimate
 from ultrbench.simulation.log import log_files, read_log
+from ultrbench.simulation.truth import write_truth
 from ultrbench.stages.catalogue import study_catalogue
 from ultrbench.stages.counterfactual import evaluate_counterfactually
 from ultrbench.stages.evaluation import compare_rankers
@@ -165,6 +167,38 @@ def test_the_spread_is_that_of_the_error_where_policies_differ_in_worth():
     assert counterfactual.summarise_estimates(frame, ["theta"])["variance"][0] == pytest.approx(
         0.02
     )
+
+
+def test_a_log_of_ones_own_has_estimates_without_a_truth(world, tmp_path):
+    data, root = world
+    keys = ["theta", "form", "seed", "ranker"]
+    known = estimates(world, tmp_path / "e.csv").set_index(keys).sort_index()
+    for seed in SEEDS:
+        shutil.copytree(root / f"log{seed}", tmp_path / f"log{seed}")
+        write_truth(tmp_path / f"log{seed}" / "truth.csv", np.empty(0))
+    scores = {(m, s): root / f"{m}{s}.npz" for m in ("good", "policy") for s in SEEDS}
+    thetas = {(name, seed): root / f"{name}.csv" for name in ("naive", "oracle") for seed in SEEDS}
+    evaluate_counterfactually(
+        data, by_seed(root, "{}.npz"), by_seed(tmp_path, "log{}"), scores, thetas,
+        tmp_path / "own.csv", validation="grades", eps=None, bootstraps=200,
+    )  # fmt: skip
+    own = pd.read_csv(tmp_path / "own.csv").set_index(keys).sort_index()
+    assert own["truth"].isna().all()
+    # Without a simulator the scale of naive propensities is not known.
+    assert set(own.index.droplevel([2, 3])) == {
+        ("naive", "self-normalised"), ("oracle", "IPS"), ("oracle", "clipped"),
+        ("oracle", "self-normalised"),
+    }  # fmt: skip
+    for name in ("naive", "oracle"):
+        pd.testing.assert_series_equal(
+            own["estimate"][name, "self-normalised"], known["estimate"][name, "self-normalised"]
+        )
+    write_counterfactual_table(tmp_path / "own.csv", tmp_path / "table", ROWS)
+    text = (tmp_path / "table.md").read_text()
+    assert "There is no truth" in text and "nan" not in text
+    good = own["estimate"]["oracle", "IPS"].groupby("ranker").mean()["good"]
+    assert f" {good:.3f} \\[" in text or f" {good:.3f} [" in text
+    assert "| n/a | n/a |" in text
 
 
 def test_counterfactual_numbers_repeat(world, tmp_path):

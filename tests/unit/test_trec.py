@@ -139,7 +139,7 @@ def test_the_command_ends_with_a_sentence(files, tmp_path, capsys):
     assert main([*files, "--metrics", "nDGC@10"]) == 2
     assert "no metric 'nDGC'" in capsys.readouterr().err
     assert main([*files, "--metrics", "ndcg@10"]) == 2
-    assert capsys.readouterr().err.endswith("Is nDCG meant?\n")
+    assert capsys.readouterr().err.endswith("; is nDCG meant?\n")
     assert main([*files, "--metrics", "ERR@10", "--ymax", "1"]) == 2
     assert capsys.readouterr().err == "Query 1 has grade 2, above the top grade ymax = 1.\n"
     assert main([files[1], files[0]]) == 2

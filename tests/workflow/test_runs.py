@@ -192,6 +192,8 @@ def test_an_interface_is_tested_and_described_anew_but_nothing_is_trained(rerun:
     text = (tables / "weak.static.full.grades.md").read_text()
     assert "Headline metric: RR@5, whose assumed user reads down and stops at the first" in text
     assert "| Method | RR@5 | nDCG@1 |" in text
+    text = (tables / "weak.dynamic.truncated.grades.md").read_text()
+    assert "| Exposure: Gini | Exposure: Cov. |" in text and "Exposure, on the displayed" in text
 
 
 def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
@@ -268,6 +270,8 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     numbers = pd.read_csv(rerun.folder / table.format("static"))
     assert set(own_numbers["method"]) >= {"naive", "oracle", "dla"}
     assert len(numbers) > len(own_numbers)
+    clicks = rerun.folder / "results/tables/tiny/weak.own.counterfactual.md"
+    assert "There is no truth to compare with" in clicks.read_text()
 
 
 def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:

@@ -51,6 +51,7 @@ rule import_clicks:
     output:
         truth=per_seed(f"{ROUND}/truth.csv"),
         log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),
+        held_out=per_seed(f"{ROUND}/{{file}}", file=HELD_OUT_FILES),
     log:
         "results/logs/clicks/{dataset}/{policy}/{setting}/{track}.{round}.log",
     wildcard_constraints:

@@ -8,7 +8,7 @@ with job(snakemake):
 
     params, files, made = snakemake.params, snakemake.input, snakemake.output
     folder = Path(made.tables[0]).parents[1]
-    estimates = dict(zip(params.simulated, map(Path, files.counterfactual), strict=True))
+    estimates = dict(zip(params.clicked, map(Path, files.counterfactual), strict=True))
     exposures = dict(zip(params.simulated, map(Path, files.exposure), strict=True))
     for where, rounds, power in zip(params.study, files.rounds, files.power, strict=True):
         dataset, policy, setting = where
@@ -34,6 +34,7 @@ with job(snakemake):
             tables.write_counterfactual_table(
                 estimates[where], Path(f"{stem}.counterfactual"), rows
             )
+        if where in exposures:
             tables.write_exposure_table(exposures[where], Path(f"{stem}.exposure"), rows)
     for stem, figure in groupby(map(Path, made.figures), lambda file: file.with_suffix("")):
         drawn = list(figure)

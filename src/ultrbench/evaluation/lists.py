@@ -316,7 +316,7 @@ def _checked(grades: np.ndarray, start: int, ymax: int | None) -> np.ndarray:
         _refuse(wrong, start, "the grade is negative, infinite or NaN; grades start at 0")
     if ymax is not None and high > ymax:
         _refuse(grades > ymax, start, f"the grade is above the top grade ymax = {ymax}")
-    whole = grades.dtype.kind in "bui" and high <= 255
+    whole = grades.dtype.kind in "biu" and high <= 255
     return grades.astype(np.uint8 if whole else np.float64, copy=False)
 
 

@@ -565,9 +565,9 @@ class Metric:
         kind = _ALIASES.get(self.kind, self.kind)
         if kind not in _KINDS:
             near = get_close_matches(kind.lower(), {k.lower(): k for k in _KINDS}, 1)
-            meant = next((f" Is {k} meant?" for k in _KINDS if [k.lower()] == near), "")
+            meant = next((f"; is {k} meant?" for k in _KINDS if [k.lower()] == near), "")
             raise UserError(
-                f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}.{meant}"
+                f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}{meant or '.'}"
             )
         if self.cutoff is not None and self.cutoff < 1:
             raise UserError(f"The cutoff of {kind} must be 1 or more, not {self.cutoff}.")

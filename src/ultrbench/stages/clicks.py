@@ -205,7 +205,7 @@ def import_clicks(
         up without one.
     source : pathlib.Path
         Folder with ``train.lists.parquet`` and ``train.clicks.parquet``, and, as far as there
-        are, ``vali.lists.parquet``, ``vali.clicks.parquet`` and ``truth.csv``.
+        are, the same of ``vali`` and ``test``, and ``truth.csv``.
     out : pathlib.Path
         As in `simulate_clicks`; what the source lacks is written empty.
     later_rounds : bool
@@ -218,15 +218,16 @@ def import_clicks(
             required=name == "train",
             later_rounds=later_rounds,
         )
-        for name in LOGGED_SPLITS
+        for name in (*LOGGED_SPLITS, "test")
     }
     truth = read_external_truth(source / "truth.csv")
     shown = logs["train"].positions
-    if logs["vali"].positions > shown:
-        raise UserError(
-            f"{source}: the validation log shows {logs['vali'].positions} positions, the training"
-            f" log {shown}; propensities are known for the latter only"
-        )
+    for name, log in logs.items():
+        if log.positions > shown:
+            raise UserError(
+                f"{source}: the log of {name} shows {log.positions} positions, that of train"
+                f" {shown}; propensities are known for the latter only"
+            )
     if 0 < len(truth) < shown:
         raise UserError(
             f"{source / 'truth.csv'}: it ends at position {len(truth)}, the log shows {shown}"

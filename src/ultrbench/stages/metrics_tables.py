@@ -165,6 +165,8 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
 def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
     """Write how well each theta estimates the worth of the rankers from held-out clicks.
 
+    Without a truth, of a click log of one's own, the table has the estimates themselves.
+
     Parameters
     ----------
     estimates : pathlib.Path
@@ -175,6 +177,9 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
         Labels and caption.
     """
     frame = pd.read_csv(estimates, keep_default_na=False, na_values=[""]).fillna({"warnings": ""})
+    if frame["truth"].isna().all():
+        _write_estimates_table(frame, stem, rows)
+        return
     keys = ["theta", "form", "scale"]
     by = frame.groupby(keys, sort=False)
     summary = summarise_estimates(frame, keys)
@@ -213,6 +218,52 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
         " compares the orders of the rankers. Descriptive, not tested."
     )
     table = descriptive_table(shown, groups, summary, corner="Form", labels=form_of)
+    write_table(stem, table, caption)
+
+
+def _write_estimates_table(frame: pd.DataFrame, stem: Path, rows: Rows) -> None:
+    keys = ["theta", "ranker", "form"]
+    numbers = (
+        frame.groupby(keys, sort=False)
+        .agg(
+            **{name: (name, "mean") for name in ("estimate", "low", "high")},
+            effective_sample_size=("effective_sample_size", "mean"),
+            replicates=("seed", "nunique"),
+            warnings=("warnings", _distinct),
+        )
+        .reset_index()
+    )
+    numbers["text"] = [
+        MISSING if np.isnan(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        for value, low, high in zip(*(numbers[n] for n in ("estimate", "low", "high")), strict=True)
+    ]
+    numbers["row"] = numbers["theta"] + " " + numbers["ranker"]
+    by_row = numbers.groupby("row", sort=False)
+    shown = numbers.pivot_table(index="row", columns="form", values="text", aggfunc="first")
+    shown = shown[list(dict.fromkeys(numbers["form"]))].fillna(MISSING)
+    shown["Effective clicks"] = _texts(by_row["effective_sample_size"].first()[shown.index], ",.0f")
+    shown["Warnings"] = by_row["warnings"].agg(_distinct)[shown.index].map(_shortened)
+    groups = {
+        f"Propensities of {display_name(theta, rows.labels)}": list(part.unique())
+        for theta, part in numbers.groupby("theta", sort=False)["row"]
+    }
+    labels = {
+        row: display_name(ranker, rows.labels)
+        for row, ranker in zip(numbers["row"], numbers["ranker"], strict=True)
+    }
+    caption = (
+        f"Counterfactual evaluation, {rows.where}: the worth of the rankers, estimated from the"
+        " clicks of the log on test queries with each method's propensities θ. There is no truth"
+        " to compare with. Self-normalised: the mean discount 1 / log2(rank + 1) of an examined"
+        " click, which orders rankers. IPS, where θ is known absolutely: discounted clicks of a"
+        f" session that examined all; clipped: propensities below {CLIP:g} of the first are raised"
+        " to it. In brackets 95 % intervals (sessions resampled within queries, θ taken as given)."
+        f" Means over {int(numbers['replicates'].max())} replicates of the rankers, which share"
+        " the log. Descriptive, not tested."
+    )
+    table = descriptive_table(
+        shown, groups, numbers.drop(columns=["text", "row"]), corner="Ranker", labels=labels
+    )
     write_table(stem, table, caption)
 
 

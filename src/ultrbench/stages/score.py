@@ -272,6 +272,7 @@ def score_rankers(
         dataset,
         comparisons,
         out / "conventions.csv",
+        None,
         {key: out / ".".join(key) for key in kept},
         groups=groups | {OWN: list(rows)},
         labels=labels,
