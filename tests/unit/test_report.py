@@ -209,7 +209,7 @@ def test_the_answer_is_counted_from_the_table(text):
     )
     assert "The best came from DLA (weak policy, static setting: 0.700 to 0.800, +0.100)" in text
     assert "the least from UPE (weak policy, static setting: 0.700 to 0.600, -0.100)" in text
-    assert "Of 1 claims from papers 1 were not run." in text
+    assert "Verdicts on claims from papers: not run 1." in text
     assert "synthetic" not in text.partition('id="tables"')[0]
 
 

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html"
-_VERDICTS = {
-    HOLDS: "hold",
-    FAILS: "do not hold",
-    OPEN: "are inconclusive",
-    DEPENDS: "depend on the validation",
-    NOT_RUN: "were not run",
-}
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -331,8 +324,9 @@ def answer(
                 )
             parts.insert(1, f"By policy: {'; '.join(by_policy)}.")
     if verdicts:
-        counts = [f"{n} {_VERDICTS[word]}" for word in _VERDICTS if (n := verdicts.get(word))]
-        parts.append(f"Of {sum(verdicts.values())} claims from papers {', '.join(counts)}.")
+        words = (HOLDS, FAILS, OPEN, DEPENDS, NOT_RUN)
+        counts = [f"{word} {count}" for word in words if (count := verdicts.get(word))]
+        parts.append(f"Verdicts on claims from papers: {', '.join(counts)}.")
     if synthetic:
         parts.append("The data are synthetic: all this is an illustration, no evidence.")
     return " ".join(parts), lines

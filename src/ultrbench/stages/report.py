@@ -260,6 +260,9 @@ def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
         checksums += sorted(data["sha256"].items())
     config = about["config"]
     seeds = ", ".join(map(str, config["study"]["seeds"]))
+    fate = {"zero": "count as 0", "drop": "are left out"}[
+        config["evaluation"]["queries_without_relevant"]
+    ]
     return {
         "facts": [
             ("Made by", _maker(about)),
@@ -267,7 +270,7 @@ def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
             ("LightGBM", about["packages"]["lightgbm"]),
             ("Snakemake", about["packages"]["snakemake"]),
             ("Seeds", seeds),
-            ("Queries without relevant", config["evaluation"]["queries_without_relevant"]),
+            ("Test queries without a relevant candidate", fate),
         ],
         "data": page.plain_table(
             "split",
