@@ -32,6 +32,8 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "trec",
         "paper",
         "claims",
+        "report",
+        "expected",
     ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
@@ -315,6 +317,36 @@ def test_the_ledger_splits_the_gap_on_request(rerun: Study) -> None:
     assert first["naive", "theta"] == pytest.approx(-first["oracle", "correction"])
 
 
+def test_the_report_and_the_expected_results_are_made_on_request(rerun: Study) -> None:
+    (rerun.folder / "CHANGELOG.md").write_text("")
+    said = rerun.run("--cores", "2", "report", "expected")
+    assert re.search(r"- Expected results: none -> [0-9a-f]{12} \(mean nDCG@5 0\.\d{4}\)", said)
+    page = (rerun.folder / "results/report.html").read_text()
+    assert "decide nothing" in page and "Errors of the propensities" in page
+    assert page.count("data:image/svg+xml;base64,") == 11
+    (rerun.folder / "results/report.html").unlink()
+    rerun.run("--cores", "1", "report")
+    assert (rerun.folder / "results/report.html").read_text() == page
+    rerun.run("--report", "snakemake.html")
+    assert "counterfactual.static.svg" in (rerun.folder / "snakemake.html").read_text()
+
+    def check() -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "ultrbench.stages.expected"]
+        return subprocess.run(
+            command, cwd=rerun.folder, env=rerun.environment, text=True, capture_output=True
+        )
+
+    assert check().returncode == 0
+    table = rerun.folder / "results/expected/propensity_error.csv"
+    lines = table.read_text().splitlines()
+    fields = lines[1].split(",")
+    fields[4] = str(float(fields[4]) + 0.01)
+    table.write_text("\n".join([lines[0], ",".join(fields), *lines[2:], ""]))
+    done = check()
+    assert done.returncode == 1
+    assert "1 differ:\n  tiny, weak, static, naive: error is" in done.stdout
+
+
 def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:
     study.configure({"settings": {"static": {"eta": "abc"}}})
     output = study.run("-n", ok=False)
@@ -354,6 +386,8 @@ def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None
     )
     output = rerun.run("--cores", "1", ok=False)
     assert "not a readable parquet file" in output
+    assert "import_clicks failed, see results/logs/clicks/" in output
+    assert "Put right what the last line says" in output
     assert "Traceback" not in output
 
 
