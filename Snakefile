@@ -6,6 +6,9 @@ min_version("9.10")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 container: "docker://python:3.11-slim"
 
 
@@ -25,9 +28,14 @@ include: "workflow/rules/paper.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
+include: "workflow/rules/report_inputs.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/expected.smk"
 
 
+# The nodes of a cluster may have no way out.
 localrules:
+    fetch_dataset,
     all,
     data,
     policies,
@@ -43,6 +51,15 @@ localrules:
     claims,
     sweeps,
     tuning,
+    report,
+    expected,
+
+
+onerror:
+    for file in log:
+        print(
+            *advice_on(read_run(Path(file).read_text())), sep="\n", file=sys.stderr
+        )
 
 
 rule all:
@@ -50,3 +67,5 @@ rule all:
     input:
         rules.paper.input,
         rules.claims.input,
+    message:
+        "Done: results/summary.md and results/claims.md"

@@ -1,5 +1,6 @@
 """Boosted rankers: reproducible to the byte, and stopped where the project's own metric says."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from toys import candidates, click, make_log, make_split
 from ultrbench.errors import UserError
 from ultrbench.evaluation.metrics import compute_metrics
 from ultrbench.ranking import boosting, targets
+from ultrbench.ranking.binned import BinnedFeatures, bin_documents
 from ultrbench.ranking.crossfit import CrossFit, held_out_loss
-from ultrbench.ranking.model import predict
+from ultrbench.ranking.model import BASE_PARAMETERS, predict
 from ultrbench.ranking.objectives import OBJECTIVES, list_softmax
 from ultrbench.simulation.clicks import attraction, examination
 
@@ -301,6 +303,14 @@ def test_out_of_fold_scores_do_not_see_the_querys_own_clicks(split, log):
     one, two = (rankers.scores(w) for w in (weights, np.where(own, 9 - weights, weights)))
     assert (one == two)[own].all()
     assert (one != two)[~own].any()
+
+
+def test_out_of_fold_scores_are_the_same_from_bins_that_are_there(split, log):
+    weights = targets.ipw_weights(log, THETA)
+    data = bin_documents(split.features, weights.rows, BASE_PARAMETERS)
+    binned = dataclasses.replace(split, features=BinnedFeatures(split.features, weights.rows, data))
+    one, two = (crossfit(log, features).scores(weights.weights) for features in (split, binned))
+    assert (one == two).all()
 
 
 def test_out_of_fold_scores_predict_clicks_better_than_nothing(split, log):

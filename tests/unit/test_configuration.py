@@ -464,7 +464,7 @@ REFUSALS = [
     (
         {"evaluation": {"metrics": ["NDCG@10"]}},
         "evaluation.metrics: There is no metric 'NDCG'; there are nDCG, DCG, ERR, P, R, AP, RR, "
-        "RBP, RBPresidual, Hit.",
+        "RBP, RBPresidual, Hit; is nDCG meant?",
     ),
     (
         {"list_size": 5},

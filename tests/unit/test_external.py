@@ -371,7 +371,7 @@ def test_a_truth_that_is_no_text_is_refused(tmp_path, content):
 
 @pytest.fixture
 def dataset(tmp_path):
-    for name in ("train", "vali"):
+    for name in ("train", "vali", "test"):
         write_split(SPLIT, tmp_path / "data", name)
     return tmp_path / "data"
 
@@ -382,7 +382,8 @@ def test_a_log_of_ones_own_takes_the_place_of_round_0(tmp_path, dataset):
     expected = read(source, *valid())
     import_clicks(dataset, source, out)
     assert_same(read_log(*log_files(out, "train")), expected)
-    assert len(read_log(*log_files(out, "vali")).queries) == 0
+    for empty in ("vali", "test"):
+        assert len(read_log(*log_files(out, empty)).queries) == 0
     assert read_truth([out / "truth.csv"]) is None
     (source / "truth.csv").write_text("position,theta\n1,0.1\n2,0.30000000000000004\n3,1\n4,0.5\n")
     import_clicks(dataset, source, out)
@@ -402,7 +403,7 @@ def test_a_truth_or_a_validation_log_that_does_not_fit_is_refused(tmp_path, data
         log_files(source, "vali"), (lists, {"list_id": [1], "mask": [1], "count": [1]}), strict=True
     ):
         pq.write_table(pa.table(columns), path)
-    with pytest.raises(UserError, match="validation log shows 4 positions, the training log 3"):
+    with pytest.raises(UserError, match="log of vali shows 4 positions, that of train 3"):
         import_clicks(dataset, source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

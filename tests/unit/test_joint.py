@@ -186,7 +186,7 @@ def test_the_score_of_vectorization_is_relevance_on_the_base_vector(split, click
     rows = np.unique(clicked.documents)
     cell = np.searchsorted(rows, clicked.documents)
     vectors = Vectors(clicked, cell, len(rows), dimensions=3, learning_rate=0.1)
-    model = boost(split.features[rows], vectors.objective(), seed=1, **SIZE)
+    model = boost(split.features, rows, vectors.objective(), seed=1, **SIZE)
     # The objective has not seen the last tree; the constant 1 of the last dimension ranks nothing.
     seen = predict(model, split.features[rows], SIZE["trees"] - 1)
     np.testing.assert_allclose(vectors.relevance.sum(axis=1) - 1, seen, atol=1e-12)

@@ -208,6 +208,64 @@ def test_padding_changes_nothing_wherever_it_stands():
         np.testing.assert_array_equal(values, padded[name], err_msg=name)
 
 
+def test_short_and_long_lists_whole_and_broken_grades_have_one_value(monkeypatch):
+    """Lists are ranked by pairs or by sorting, whole grades counted and others sorted."""
+    rng = np.random.default_rng(6)
+    scores, grades = rng.integers(0, 4, (50, 30)) / 2, rng.integers(0, 5, (50, 30))
+    mask = rng.random(scores.shape) < 0.9
+    names = [*ALL, "RR@3", "RBPresidual", "nDCG(gain=linear)@5", "RBP(gain=exponential)"]
+    values = metrics.compute_metrics(names, scores, grades.astype(np.uint8), mask, 20)
+    again = metrics.compute_metrics(names, scores, grades.astype(np.float64), mask, 20)
+    with_more = [
+        np.append(array, rest, axis=1)
+        for array, rest in (
+            (scores, np.full((50, 300), -1.0)),
+            (grades, np.zeros((50, 300), int)),
+            (mask, np.zeros((50, 300), bool)),
+        )
+    ]
+    long = metrics.compute_metrics(names, *with_more, 20)
+    monkeypatch.setattr("ultrbench.evaluation.lists.NARROW", 0)
+    ordered = metrics.compute_metrics(names, scores, grades, mask, 20)
+    for name, value in values.items():
+        for other in (again, long, ordered):
+            np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def test_means_are_those_of_the_values(monkeypatch):
+    rng = np.random.default_rng(7)
+    lists = rng.normal(size=(30, 7)), rng.integers(0, 5, (30, 7))
+    values = metrics.compute_metrics(ALL, *lists, ymax=4)
+    monkeypatch.setattr("ultrbench.evaluation.lists.CHUNK", 20)
+    means = metrics.compute_metrics(ALL, *lists, ymax=4, mean=True)
+    assert list(means) == list(values)
+    for name, mean in means.items():
+        assert mean == pytest.approx(values[name].mean(), abs=1e-14)
+
+
+def test_one_document():
+    grades = np.array([[0], [1], [4]])
+    values = metrics.compute_metrics([*ALL, "P@1"], np.zeros((3, 1)), grades, ymax=4)
+    for name in ("nDCG@10", "R@3", "AP", "RR", "Hit@2", "P", "P@1"):
+        assert values[name].tolist() == [0.0, 1.0, 1.0], name
+    assert values["P@3"].tolist() == [0.0, 1 / 3, 1 / 3]
+    assert values["DCG"].tolist() == [0.0, 1.0, 15.0]
+    assert values["ERR@5"].tolist() == [0.0, 1 / 16, 15 / 16]
+    assert values["RBP(p=.8)"] == pytest.approx([0.0, 0.2, 0.2])
+
+
+def test_a_million_queries_have_the_values_of_the_few_that_they_repeat():
+    rng = np.random.default_rng(8)
+    scores, grades = rng.normal(size=(1000, 5)), rng.integers(0, 5, (1000, 5), np.uint8)
+    names = ["nDCG@3", "ERR@5", "AP"]
+    few = metrics.compute_metrics(names, scores, grades, ymax=4)
+    many = metrics.compute_metrics(
+        names, np.tile(scores, (1000, 1)), np.tile(grades, (1000, 1)), ymax=4
+    )
+    for name in names:
+        np.testing.assert_array_equal(many[name].reshape(1000, 1000), [few[name]] * 1000)
+
+
 def test_chunks_change_nothing(monkeypatch):
     rng = np.random.default_rng(5)
     scores, grades = rng.normal(size=(30, 7)), rng.integers(0, 5, (30, 7))
@@ -239,6 +297,8 @@ def test_bad_input_is_a_sentence_that_names_the_query():
         metrics.err(np.ones((3, 2)), np.array([[1, 2], [5, 0], [0, 0]]), ymax=4, cutoff=1)
     with pytest.raises(UserError, match=r"Query 0, document 0 .* negative"):
         metrics.ndcg(np.ones((1, 1)), np.array([[-1]]))
+    with pytest.raises(UserError, match=r"Query 0, document 1 .* infinite"):
+        metrics.ndcg(np.ones((1, 2)), np.array([[1, np.inf]]))
     with pytest.raises(UserError, match="one shape"):
         metrics.ndcg(np.ones((1, 2)), np.ones((1, 3)))
     with pytest.raises(UserError, match="pass ymax"):
@@ -290,15 +350,19 @@ def test_sensitivity_to_ties_is_the_mean_change():
 
 def test_the_document_lists_every_metric_and_interface_with_its_user():
     text = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    users = {
-        metrics.parse_metric(r[0].strip("`").replace("@k", "")): r[2] for r in rows if len(r) == 3
-    }
+    named, _, rest = text.partition("## Conventions")
+    interfaces = rest.partition("## Interfaces")[2].partition("\n## ")[0]
+    users = {metrics.parse_metric(row[0].replace("@k", "")): row[2] for row in _table_rows(named)}
     assert {metric.kind: user for metric, user in users.items()} == {
         kind: metrics.Metric(kind).user for kind in metrics._KINDS
     }
-    assert {r[0].strip("`"): r[1].strip("`") for r in rows if len(r) == 2} == metrics.INTERFACES
+    assert {row[0]: row[1].strip("`") for row in _table_rows(interfaces)} == metrics.INTERFACES
     for interface, name in metrics.INTERFACES.items():
         assert metrics.headline_metric(interface).name == name
     with pytest.raises(UserError, match="no interface 'kiosk'"):
         metrics.headline_metric("kiosk")
+
+
+def _table_rows(text):
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    return [[row[0].strip("`"), *row[1:]] for row in rows]

@@ -163,3 +163,22 @@ def test_impossible_samples_are_refused():
         sampled.metric_of_rank("ERR@10", np.array([1]), 10)
     with pytest.raises(UserError, match="gamma must be above 0"):
         sampled.corrected_by_bias_variance("RR", 10, 2, gamma=0)
+
+
+def test_rounding_does_not_decide_a_tie():
+    ranks = np.array([[1, 40, 3, 70], [9, 50, 2, 80]])
+    flat = np.full(21, 0.1) + np.linspace(0, 1e-15, 21)
+    exact = sampled.metric_of_rank("RR", np.arange(1, 101), 100)
+    for level in (0.0, 7.0):
+        agreement = sampled.order_agreement(
+            ranks, 100, flat + level, exact, users=30, repeats=50, rng=np.random.default_rng(1)
+        )
+        assert agreement == 0.5
+
+
+def test_blocks_of_ranks_change_no_correction(monkeypatch):
+    kinds = (sampled.corrected_by_bias_variance, sampled.corrected_by_constrained_least_squares)
+    whole = [correct("nDCG@10", 300, 20) for correct in kinds]
+    monkeypatch.setattr(sampled, "BLOCK", 70)
+    for correct, values in zip(kinds, whole, strict=True):
+        np.testing.assert_allclose(correct("nDCG@10", 300, 20), values, atol=1e-9)

@@ -96,8 +96,8 @@ def chain(data, root):
     ):
         name = kind["kind"]
         estimate_propensity(
-            data, folders, root / f"{name}.csv", root / f"{name}.json", name=name, estimator=kind,
-            seed=1,
+            data, candidates, folders, root / f"{name}.csv", root / f"{name}.json", name=name,
+            estimator=kind, seed=1,
         )  # fmt: skip
     ranker = rank(data, candidates, logs, root / "first", theta=root / "dla.csv")
     logs.append(simulate(data, candidates, root / "round1", round_=1, ranker=ranker[:2]))
@@ -304,8 +304,8 @@ def test_without_truth_what_needs_it_is_refused(world, tmp_path):
         rank(*arguments, method={"target": "examined_relevance", "lists": "all"})
     with pytest.raises(UserError, match="estimator oracle"):
         estimate_propensity(
-            data, [folder], tmp_path / "t.csv", tmp_path / "t.json", name="oracle",
-            estimator={"kind": "oracle"}, seed=1,
+            data, run / "candidates.npz", [folder], tmp_path / "t.csv", tmp_path / "t.json",
+            name="oracle", estimator={"kind": "oracle"}, seed=1,
         )  # fmt: skip
     rank(*arguments, theta=run / "ctr.csv", validation_theta=run / "ctr.csv")
     assert not (tmp_path / "t.csv").exists()
@@ -374,8 +374,8 @@ stage("clicks", lambda: test_stages.simulate(
     ranker=(run / "first/ranker.txt", run / "first/ranker.json"),
 ))
 stage("propensity", lambda: test_stages.estimate_propensity(
-    data, [run / "round0"], out / "t.csv", out / "t.json", name="d", estimator=test_stages.DLA,
-    seed=1,
+    data, run / "candidates.npz", [run / "round0"], out / "t.csv", out / "t.json", name="d",
+    estimator=test_stages.DLA, seed=1,
 ))
 stage("ranking", lambda: test_stages.rank(
     data, run / "candidates.npz", [run / "round0"], out / "ranker", theta=run / "ctr.csv",
@@ -522,8 +522,9 @@ def test_where_no_document_has_moved_yet_clicks_display_the_next_round(world, tm
 
     def estimate(rounds, **more):
         estimate_propensity(
-            data, rounds, table, report, name=kind, estimator=estimator, seed=1, **more
-        )
+            data, run / "candidates.npz", rounds, table, report, name=kind, estimator=estimator,
+            seed=1, **more,
+        )  # fmt: skip
         return read_json(report)
 
     with pytest.raises(UserError, match="no document of this log was seen at two positions"):
@@ -542,8 +543,8 @@ def test_a_joint_estimator_hands_its_ranker_on(world, tmp_path):
     size = {key: TRAINING[key] for key in SIZE}
     paths = [tmp_path / f"paird.{ending}" for ending in ("csv", "json", "txt")]
     estimate_propensity(
-        data, [run / "round0"], *paths[:2], model=paths[2], name="paird", training=size, seed=1,
-        estimator={"kind": "paird", "regulariser": 1.0, "tolerance": 0.01},
+        data, run / "candidates.npz", [run / "round0"], *paths[:2], model=paths[2], name="paird",
+        training=size, seed=1, estimator={"kind": "paird", "regulariser": 1.0, "tolerance": 0.01},
     )  # fmt: skip
     model, report, scores = rank(
         data, run / "candidates.npz", [run / "round0"], tmp_path / "out", objective="joint",

@@ -1,5 +1,7 @@
 """TREC files: round trips, trec_eval's conventions by hand, and messages with file:line."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -84,8 +86,8 @@ def test_an_exported_run_has_the_numbers_of_the_arrays(tmp_path):
     ("text", "message"),
     [
         ("1 Q0 a 1 3.0 x\n1 Q0 b 2\n", r"run.txt:2: 4 columns; a line has 6: query Q0"),
-        ("1 Q0 a 1 high x\n", r"run.txt:1: 'high' is not a number"),
-        ("\n1 Q0 a 1 nan x\n", r"run.txt:2: 'nan' is not a number"),
+        ("1 Q0 a 1 high x\n", r"run.txt:1: query 1, .* 'high' is not a number"),
+        ("\n7 Q0 a 1 nan x\n", r"run.txt:2: query 7, document a: 'nan' is not a number"),
         ("1 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", r"run.txt:2: query 1 has document a a second time"),
         ("\n", r"run.txt is empty"),
         (b"\xff\xfe", r"run.txt is not a text file in UTF-8"),
@@ -98,9 +100,19 @@ def test_bad_lines_are_named(tmp_path, text, message):
         trec.read_run(path)
 
 
+def test_gzipped_files_are_read(files, tmp_path):
+    packed = gzip.compress(RUN.encode())
+    (tmp_path / "run.txt.gz").write_bytes(packed)
+    assert trec.read_run(tmp_path / "run.txt.gz") == trec.read_run(files[0])
+    for broken in (packed[:-12], RUN.encode(), packed[:20] + b"x" * 20):
+        (tmp_path / "run.txt.gz").write_bytes(broken)
+        with pytest.raises(UserError, match=r"run.txt.gz is not a whole gzip file"):
+            trec.read_run(tmp_path / "run.txt.gz")
+
+
 def test_grades_must_be_whole(tmp_path):
     (tmp_path / "qrels.txt").write_text("1 0 a 1.5\n")
-    with pytest.raises(UserError, match=r"qrels.txt:1: '1.5' is not a number; .* grade"):
+    with pytest.raises(UserError, match=r"qrels.txt:1: .* '1.5' is not a number; .* grade"):
         trec.read_qrels(tmp_path / "qrels.txt")
 
 
@@ -108,14 +120,15 @@ def test_the_command_prints_a_table(files, capsys):
     arguments = [*files, "--metrics", "nDCG@10", "ERR@10", "RBP(p=.8)@10", "--per-query"]
     assert main(arguments) == 0
     out, err = capsys.readouterr()
-    lines = [line.split("\t") for line in out.splitlines()]
+    lines = [[cell.strip() for cell in line.split("\t")] for line in out.splitlines()]
+    assert len({len(line.expandtabs()) for line in out.splitlines()}) == 1  # columns align
     assert lines[0] == ["query", "nDCG@10", "ERR@10", "RBP(p=.8)@10"]
     assert [line[0] for line in lines[1:]] == ["1", "2", "mean of 2"]
     assert lines[2][2] == "0.250000"
     assert "top grade 2" in err
     assert main([*files, "--metrics", "ERR@10", "--ymax", "4"]) == 0
     assert capsys.readouterr() == (
-        f"query\tERR@10\nmean of 2\t{(1 / 16 + 3 / 16 / 3) / 2:.6f}\n",
+        f"query    \t  ERR@10\nmean of 2\t{(1 / 16 + 3 / 16 / 3) / 2:.6f}\n",
         "",
     )
 
@@ -125,7 +138,16 @@ def test_the_command_ends_with_a_sentence(files, tmp_path, capsys):
     assert capsys.readouterr().err == f"{tmp_path / 'none.txt'}: No such file or directory.\n"
     assert main([*files, "--metrics", "nDGC@10"]) == 2
     assert "no metric 'nDGC'" in capsys.readouterr().err
+    assert main([*files, "--metrics", "ndcg@10"]) == 2
+    assert capsys.readouterr().err.endswith("; is nDCG meant?\n")
+    assert main([*files, "--metrics", "ERR@10", "--ymax", "1"]) == 2
+    assert capsys.readouterr().err == "Query 1 has grade 2, above the top grade ymax = 1.\n"
+    assert main([files[1], files[0]]) == 2
+    assert "Are run and qrels swapped?" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    assert "RUN QRELS [--metrics NAME ...]" in capsys.readouterr().err
     (tmp_path / "run.txt").write_text("1 Q0 a 1 1 x\n")
     assert main([*files]) == 2
     assert main([*files, "--queries", "common"]) == 0
-    assert "1 queries left out" in capsys.readouterr().err
+    assert "not in both files: 1 queries" in capsys.readouterr().err

@@ -32,6 +32,8 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "trec",
         "paper",
         "claims",
+        "report",
+        "expected",
     ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
@@ -190,6 +192,8 @@ def test_an_interface_is_tested_and_described_anew_but_nothing_is_trained(rerun:
     text = (tables / "weak.static.full.grades.md").read_text()
     assert "Headline metric: RR@5, whose assumed user reads down and stops at the first" in text
     assert "| Method | RR@5 | nDCG@1 |" in text
+    text = (tables / "weak.dynamic.truncated.grades.md").read_text()
+    assert "| Exposure: Gini | Exposure: Cov. |" in text and "Exposure, on the displayed" in text
 
 
 def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
@@ -266,6 +270,29 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     numbers = pd.read_csv(rerun.folder / table.format("static"))
     assert set(own_numbers["method"]) >= {"naive", "oracle", "dla"}
     assert len(numbers) > len(own_numbers)
+    clicks = rerun.folder / "results/tables/tiny/weak.own.counterfactual.md"
+    assert "There is no truth to compare with" in clicks.read_text()
+
+
+def test_click_logs_may_go_and_come_again_where_they_are_needed(study: Study) -> None:
+    study.configure(
+        {
+            "study": {"settings": ["static"], "seeds": [1]},
+            "settings": {"static": {"methods": ["naive", "randomization"]}},
+        }
+    )
+    arguments = ("metrics", "--config", "keep_click_logs=False")
+    study.run("--cores", "2", *arguments)
+    results = study.hashes()
+    assert not [file for file in results if file.endswith(".clicks.parquet")]
+    assert "results/evaluation/tiny/weak/static/counterfactual.csv" in results
+    assert study.jobs(*arguments) == {}
+    edit(study, "propensity/randomization.py")
+    jobs = study.jobs(*arguments)
+    assert jobs["simulate_clicks"] == jobs["simulate_initial_clicks"] == 1
+    assert not {"prepare_dataset", "train_policy"} & set(jobs)
+    study.run("--cores", "2", *arguments)
+    assert study.hashes() == results
 
 
 def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:
@@ -288,6 +315,36 @@ def test_the_ledger_splits_the_gap_on_request(rerun: Study) -> None:
     first = steps.loc[("truncated", "grades")]
     assert first["naive", "correction"] == first["oracle", "theta"] == 0
     assert first["naive", "theta"] == pytest.approx(-first["oracle", "correction"])
+
+
+def test_the_report_and_the_expected_results_are_made_on_request(rerun: Study) -> None:
+    (rerun.folder / "CHANGELOG.md").write_text("")
+    said = rerun.run("--cores", "2", "report", "expected")
+    assert re.search(r"- Expected results: none -> [0-9a-f]{12} \(mean nDCG@5 0\.\d{4}\)", said)
+    page = (rerun.folder / "results/report.html").read_text()
+    assert "decide nothing" in page and "Errors of the propensities" in page
+    assert page.count("data:image/svg+xml;base64,") == 11
+    (rerun.folder / "results/report.html").unlink()
+    rerun.run("--cores", "1", "report")
+    assert (rerun.folder / "results/report.html").read_text() == page
+    rerun.run("--report", "snakemake.html")
+    assert "counterfactual.static.svg" in (rerun.folder / "snakemake.html").read_text()
+
+    def check() -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "ultrbench.stages.expected"]
+        return subprocess.run(
+            command, cwd=rerun.folder, env=rerun.environment, text=True, capture_output=True
+        )
+
+    assert check().returncode == 0
+    table = rerun.folder / "results/expected/propensity_error.csv"
+    lines = table.read_text().splitlines()
+    fields = lines[1].split(",")
+    fields[4] = str(float(fields[4]) + 0.01)
+    table.write_text("\n".join([lines[0], ",".join(fields), *lines[2:], ""]))
+    done = check()
+    assert done.returncode == 1
+    assert "1 differ:\n  tiny, weak, static, naive: error is" in done.stdout
 
 
 def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:
@@ -329,6 +386,8 @@ def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None
     )
     output = rerun.run("--cores", "1", ok=False)
     assert "not a readable parquet file" in output
+    assert "import_clicks failed, see results/logs/clicks/" in output
+    assert "Put right what the last line says" in output
     assert "Traceback" not in output
 
 

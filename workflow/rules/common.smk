@@ -7,10 +7,13 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.reporting.check import TABLES as COMPARED
 from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
+from ultrbench.reporting.progress import advice_on, read_run
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
+from ultrbench.stages.features import binned_files
 from ultrbench.stages.sources import PACKAGE, import_closure
 from ultrbench.yaml_files import read_yaml
 
@@ -42,6 +45,7 @@ IMPORTED = [name for name, s in config["settings"].items() if "click_log" in s]
 
 DATA = "results/data/{dataset}"
 CANDIDATES = "results/policies/{dataset}/{policy}/seed{seed}.npz"
+BINNED = [str(file) for file in binned_files(Path(CANDIDATES))]
 ROUND = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{track}/round{round}"
 RANKER = "results/runs/{dataset}/{policy}/{setting}/seed{seed}/{method}/round{round}"
 THETA = f"{ROUND}/theta/{{estimator}}"
@@ -52,6 +56,7 @@ SWEEP = "results/sweeps/{dataset}/{sweep}"
 PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
 TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
+FIGURE_FILES = ["pdf", "png", "svg"]
 LOG_FILES = [
     "train.lists.parquet",
     "train.clicks.parquet",
@@ -95,6 +100,11 @@ def per_seed(pattern, **values):
     return expand(pattern, seed=SEEDS, allow_missing=True, **values)
 
 
+def click_log(files):
+    """Click logs of the simulation, which may go once nothing needs them any more."""
+    return files if config["keep_click_logs"] else temp(files)
+
+
 def at(pattern, wildcards, **values):
     """Fill a pattern with wildcards and other values, which come first."""
     return pattern.format(**dict(wildcards.items()) | values)
@@ -103,6 +113,22 @@ def at(pattern, wildcards, **values):
 def code(*names):
     """The package's source files that a stage imports, so that an edit re-runs what it touches."""
     return import_closure([f"ultrbench.{name}" for name in names])
+
+
+def figure_files(*stems):
+    """The files of figures; `snakemake --report` shows the svg, with the caption of its kind."""
+    files = []
+    for stem in stems:
+        kind = Path(stem).name.partition(".")[0]
+        about = {"data set": Path(stem).parent.name, "figure": Path(stem).name}
+        shown = report(
+            f"{stem}.svg",
+            caption=str(ROOT / f"workflow/report/{kind}.rst"),
+            category="Figures",
+            labels=about,
+        )
+        files += [f"{stem}.pdf", f"{stem}.png", shown]
+    return files
 
 
 def dataset_files(wildcards):

@@ -58,3 +58,5 @@ rule compare_rankers:
 rule evaluation:
     input:
         study_files(f"{EVALUATION}/comparisons.csv"),
+    message:
+        "Done: evaluation"

@@ -80,7 +80,9 @@ def simulation(setting):
 def own_log(wildcards):
     folder = Path(config["settings"][wildcards.setting]["click_log"])
     return [
-        str(f) for name in [*LOG_FILES, "truth.csv"] if (f := folder / name).exists()
+        str(f)
+        for name in [*LOG_FILES, *HELD_OUT_FILES, "truth.csv"]
+        if (f := folder / name).exists()
     ]
 
 
@@ -278,6 +280,29 @@ SIMULATED_STUDY = [
     for dataset in STUDY["datasets"]
     for policy in STUDY["policies"]
 ]
+
+
+def has_test_clicks(setting):
+    """Whether there are clicks on test queries: a log of one's own may lack them."""
+    folder = config["settings"][setting].get("click_log")
+    return folder is None or (Path(folder) / HELD_OUT_FILES[1]).exists()
+
+
+CLICKED_STUDY = [
+    (dataset, policy, setting)
+    for setting in STUDY["settings"]
+    if has_test_clicks(setting)
+    for dataset in STUDY["datasets"]
+    for policy in STUDY["policies"]
+]
+
+
+def exposure_file(wildcards):
+    """What the rankers of a setting expose: a simulation knows it, for displayed candidates."""
+    known = wildcards.setting in SIMULATED and "truncated" in KINDS
+    return at(f"{EVALUATION}/exposure.csv", wildcards) if known else []
+
+
 RANKINGS = [(kind, VALIDATIONS[0]) for kind in KINDS]
 METRIC_TABLES = [
     *study_files(
@@ -286,8 +311,11 @@ METRIC_TABLES = [
     ),
     *[
         PLAIN_TABLE.format(dataset=dataset, policy=policy, setting=setting, table=table)
-        for dataset, policy, setting in SIMULATED_STUDY
-        for table in ("counterfactual", "exposure")
+        for table, study_ in (
+            ("counterfactual", CLICKED_STUDY),
+            ("exposure", SIMULATED_STUDY),
+        )
+        for dataset, policy, setting in study_
     ],
     "results/tables/catalogue/sampled",
     "results/tables/catalogue/exposure",

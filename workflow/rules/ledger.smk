@@ -64,11 +64,7 @@ rule write_ledger:
         tables=expand(
             "results/tables/{{dataset}}/ledger.{ending}", ending=["csv", "md", "tex"]
         ),
-        figure=expand(
-            FIGURE.replace("{name}", "ledger") + ".{ending}",
-            ending=["pdf", "png"],
-            allow_missing=True,
-        ),
+        figure=figure_files(FIGURE.replace("{name}", "ledger")),
     log:
         "results/logs/evaluation/{dataset}/ledger.log",
     benchmark:
@@ -92,3 +88,5 @@ rule write_ledger:
 rule ledger:
     input:
         expand("results/tables/{dataset}/ledger.md", dataset=STUDY["datasets"]),
+    message:
+        "Done: ledger"

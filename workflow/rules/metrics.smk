@@ -42,12 +42,23 @@ rule evaluate_from_clicks:
             for seed in SEEDS
         ],
         validation=VALIDATIONS[0],
-        eps=lambda wildcards: config["settings"][wildcards.setting]["eps"],
+        eps=lambda wildcards: (
+            config["settings"][wildcards.setting]["eps"]
+            if wildcards.setting in SIMULATED
+            else None
+        ),
         bootstraps=config["evaluation"]["bootstraps"],
     message:
         "Evaluate rankers from held-out clicks: {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:
         "../scripts/evaluate_from_clicks.py"
+
+
+use rule evaluate_from_clicks as evaluate_from_own_clicks with:
+    output:
+        counterfactual=f"{EVALUATION}/counterfactual.csv",
+    wildcard_constraints:
+        setting=names(IMPORTED),
 
 
 rule study_catalogue:
@@ -62,7 +73,7 @@ rule study_catalogue:
         "results/benchmarks/evaluation/catalogue.tsv"
     threads: 1
     resources:
-        mem_mb=1000 + config["catalogue"]["items"] // 10,
+        mem_mb=1000,
     params:
         size=config["catalogue"],
         examination=config["settings"][STUDY["settings"][0]]["examination"],
@@ -79,7 +90,7 @@ rule write_metrics_tables:
         power=study_files(f"{EVALUATION}/power.csv"),
         counterfactual=[
             f"results/evaluation/{dataset}/{policy}/{setting}/counterfactual.csv"
-            for dataset, policy, setting in SIMULATED_STUDY
+            for dataset, policy, setting in CLICKED_STUDY
         ],
         exposure=[
             f"results/evaluation/{dataset}/{policy}/{setting}/exposure.csv"
@@ -91,9 +102,7 @@ rule write_metrics_tables:
         tables=expand(
             "{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]
         ),
-        figures=expand(
-            "{figure}.{ending}", figure=METRIC_FIGURES, ending=["pdf", "png"]
-        ),
+        figures=figure_files(*METRIC_FIGURES),
     log:
         "results/logs/evaluation/metrics_tables.log",
     threads: 1
@@ -105,6 +114,7 @@ rule write_metrics_tables:
             for where in study_files("{dataset}/{policy}/{setting}")
         ],
         simulated=SIMULATED_STUDY,
+        clicked=CLICKED_STUDY,
         rankings=RANKINGS,
         groups={setting: blocks(setting) for setting in STUDY["settings"]},
         labels=LABELS,
@@ -123,6 +133,8 @@ rule write_metrics_tables:
 rule metrics:
     input:
         rules.write_metrics_tables.output,
+    message:
+        "Done: metrics"
 
 
 rule export_qrels:
@@ -169,3 +181,5 @@ rule trec:
     input:
         expand(f"{TREC}/qrels.txt", dataset=STUDY["datasets"]),
         study_files(f"{TREC}/{{policy}}.{{setting}}"),
+    message:
+        "Done: trec"

@@ -3,15 +3,25 @@ rule write_tables:
         dataset=dataset_files,
         comparisons=f"{EVALUATION}/comparisons.csv",
         conventions=f"{EVALUATION}/conventions.csv",
+        exposure=exposure_file,
         code=code("stages.paper"),
     output:
-        tables=expand(
-            f"{TABLE}.{{ending}}",
-            candidates=KINDS,
-            validation=VALIDATIONS,
-            ending=["csv", "md", "tex"],
-            allow_missing=True,
-        ),
+        tables=[
+            (
+                report(
+                    f"{table}.csv",
+                    caption="../report/results.rst",
+                    category="Tables",
+                    labels={"data set": "{dataset}", "table": Path(table).name},
+                )
+                if ending == "csv"
+                else f"{table}.{ending}"
+            )
+            for table in expand(
+                TABLE, candidates=KINDS, validation=VALIDATIONS, allow_missing=True
+            )
+            for ending in ("csv", "md", "tex")
+        ],
     log:
         "results/logs/paper/{dataset}/{policy}.{setting}.tables.log",
     threads: 1
@@ -55,12 +65,7 @@ rule draw_figures:
         ),
         code=code("stages.paper"),
     output:
-        figures=expand(
-            f"{FIGURE}.{{ending}}",
-            name=FIGURES,
-            ending=["pdf", "png"],
-            allow_missing=True,
-        ),
+        figures=figure_files(*expand(FIGURE, name=FIGURES, allow_missing=True)),
     log:
         "results/logs/paper/{dataset}/figures.log",
     benchmark:
@@ -69,7 +74,6 @@ rule draw_figures:
     resources:
         mem_mb=2000,
     params:
-        figures=FIGURES,
         thetas=theta_index(),
         policies=STUDY["policies"],
         settings=STUDY["settings"],
@@ -107,7 +111,11 @@ rule write_summary:
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
         code=code("stages.paper"),
     output:
-        "results/summary.md",
+        report(
+            "results/summary.md",
+            caption="../report/summary.rst",
+            category="Summary",
+        ),
     log:
         "results/logs/paper/summary.log",
     threads: 1
@@ -129,7 +137,8 @@ rule write_provenance:
         datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
         code=code("stages.provenance"),
     output:
-        "results/provenance.json",
+        provenance="results/provenance.json",
+        disk_use="results/disk_use.md",
     log:
         "results/logs/paper/provenance.log",
     threads: 1
@@ -138,9 +147,10 @@ rule write_provenance:
     params:
         config=config,
         datasets=STUDY["datasets"],
+        downloads=config["downloads"],
         source=workflow.basedir,
     message:
-        "Note versions, commit and checksums"
+        "Note versions, commit, checksums and disk use"
     script:
         "../scripts/write_provenance.py"
 
@@ -160,9 +170,9 @@ rule paper:
             "{figure}.{ending}",
             figure=[
                 *METRIC_FIGURES,
-                *expand(
-                    FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]
-                ),
+                *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
             ],
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
         ),
+    message:
+        "Done: paper"

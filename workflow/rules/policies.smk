@@ -5,6 +5,7 @@ rule train_policy:
     output:
         candidates=per_seed(CANDIDATES),
         report=per_seed(CANDIDATES.replace(".npz", ".json")),
+        binned=per_seed(BINNED),
     log:
         "results/logs/policies/{dataset}/{policy}.log",
     benchmark:
@@ -35,3 +36,5 @@ rule policies:
             policy=STUDY["policies"],
             seed=SEEDS,
         ),
+    message:
+        "Done: policies"

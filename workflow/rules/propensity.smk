@@ -1,6 +1,8 @@
 rule estimate_propensity:
     input:
         dataset=dataset_files,
+        candidates=per_seed(CANDIDATES),
+        binned=per_seed(BINNED),
         truth=lambda wildcards: history(wildcards, wildcards.track, ["truth.csv"]),
         log=lambda wildcards: history(wildcards, wildcards.track, LOG_FILES[:2]),
         code=estimator_code,
@@ -54,3 +56,5 @@ rule propensity:
             for method, last in final_rounds(setting)
             for path in theta_path(setting, method, last)
         ],
+    message:
+        "Done: propensity"

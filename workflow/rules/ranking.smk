@@ -2,6 +2,7 @@ rule train_ranker:
     input:
         dataset=dataset_files,
         candidates=per_seed(CANDIDATES),
+        binned=per_seed(BINNED),
         truth=lambda wildcards: history(wildcards, wildcards.method, ["truth.csv"]),
         log=lambda wildcards: history(wildcards, wildcards.method, LOG_FILES),
         theta=theta_files,
@@ -63,3 +64,5 @@ rule ranking:
             for setting in STUDY["settings"]
             for method, last in final_rounds(setting)
         ],
+    message:
+        "Done: ranking"

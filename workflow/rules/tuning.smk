@@ -34,3 +34,5 @@ rule tuning:
             "results/tuning/{dataset}/choice.csv",
             dataset=STUDY["datasets"] if GRIDS else [],
         ),
+    message:
+        "Done: tuning"

@@ -8,6 +8,7 @@ with job(snakemake):
     for seed, part in replicates(snakemake):
         estimate_propensity(
             Path(snakemake.input.dataset[0]).parent,
+            *part(snakemake.input.candidates),
             [truth.parent for truth in part(snakemake.input.truth)],
             *part(snakemake.output.table),
             *part(snakemake.output.report),

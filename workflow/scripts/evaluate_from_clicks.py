@@ -11,14 +11,10 @@ with job(snakemake):
     candidates = dict(zip(params.seeds, map(Path, files.candidates), strict=True))
     logs = {seed: part(files.truth)[0].parent for seed, part in replicates(snakemake)}
     scores = dict(zip(params.rankers, map(Path, files.scores), strict=True))
-    measure_exposure(
-        dataset,
-        candidates,
-        logs,
-        scores,
-        Path(snakemake.output.exposure),
-        validation=params.validation,
-    )
+    if exposure := snakemake.output.get("exposure"):
+        measure_exposure(
+            dataset, candidates, logs, scores, Path(exposure), validation=params.validation
+        )
     evaluate_counterfactually(
         dataset,
         candidates,

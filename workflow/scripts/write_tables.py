@@ -11,6 +11,7 @@ with job(snakemake):
         Path(snakemake.input.dataset[0]).parent,
         Path(snakemake.input.comparisons),
         Path(snakemake.input.conventions),
+        Path(snakemake.input.exposure) if snakemake.input.exposure else None,
         dict(zip(params.tables, stems, strict=True)),
         groups=params.groups,
         labels=params.labels,

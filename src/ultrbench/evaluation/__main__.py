@@ -9,15 +9,12 @@ from ultrbench.errors import UserError
 from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the metrics of a TREC run, tab-separated; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m ultrbench.evaluation",
-        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
-        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument(
+        "run_file", metavar="RUN", help="lines: query Q0 document rank score tag; or .gz"
     )
-    parser.add_argument("run", help="lines: query Q0 document rank score tag")
-    parser.add_argument("qrels", help="lines: query 0 document grade")
+    parser.add_argument("qrels", metavar="QRELS", help="lines: query 0 document grade; or .gz")
     parser.add_argument(
         "--metrics",
         nargs="+",
@@ -26,7 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="for example nDCG@10 ERR@10 'RBP(p=.8)@10' AP RR R@100 P@5 Hit@1 (default nDCG@10)",
     )
     parser.add_argument(
-        "--ymax", type=int, help="top grade, for ERR (default: the highest grade of the qrels)"
+        "--ymax",
+        type=int,
+        metavar="GRADE",
+        help="top grade, for ERR (default: the highest grade of the qrels)",
     )
     parser.add_argument(
         "--queries",
@@ -36,25 +36,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "count 0 (trec_eval -c); common: those in both (trec_eval's default)",
     )
     parser.add_argument("--per-query", action="store_true", help="print each query, then the mean")
-    options = parser.parse_args(arguments)
-    try:
-        run, qrels = read_run(options.run), read_qrels(options.qrels)
-        table = evaluate_run(
-            run, qrels, options.metrics, ymax=options.ymax, queries=options.queries
-        )
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the metrics of a TREC run, tab-separated."""
+    run, qrels = read_run(options.run_file), read_qrels(options.qrels)
+    table = evaluate_run(run, qrels, options.metrics, ymax=options.ymax, queries=options.queries)
     if options.ymax is None and any(name.startswith("ERR") for name in table):
         top = max(grade for query in table.index for grade in qrels[query].values())
         print(f"ERR: top grade {top}, the highest of the qrels (see --ymax)", file=sys.stderr)
     left_out = len(run.keys() | qrels.keys()) - len(table)
     if left_out:
-        print(f"{left_out} queries left out: not in both files", file=sys.stderr)
-    rows = table.itertuples(name=None) if options.per_query else []
-    print("query", *table.columns, sep="\t")
-    for query, *values in [*rows, (f"mean of {len(table)}", *table.mean())]:
-        print(query, *(f"{value:.6f}" for value in values), sep="\t")
+        print(f"Left out, as not in both files: {left_out} queries", file=sys.stderr)
+    rows = [*table.itertuples(name=None)] if options.per_query else []
+    rows.append((f"mean of {len(table)}", *table.mean()))
+    # Cells of a column have one width, so that tabs align.
+    first = max(len("query"), *(len(row[0]) for row in rows))
+    widths = [max(8, len(name)) for name in table.columns]
+    names = [f"{name:>{width}}" for name, width in zip(table.columns, widths, strict=True)]
+    print(f"{'query':{first}}", *names, sep="\t")
+    for query, *values in rows:
+        cells = [f"{value:{width}.6f}" for value, width in zip(values, widths, strict=True)]
+        print(f"{query:{first}}", *cells, sep="\t")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the metrics of a TREC run; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ultrbench.evaluation",
+        usage="%(prog)s RUN QRELS [--metrics NAME ...] [--ymax GRADE] "
+        "[--queries equal|judged|common] [--per-query]",
+        description="Evaluate a TREC run file. Ties are ordered by descending document name, as "
+        "trec_eval does; unjudged documents have grade 0; nDCG has gain 2^grade - 1.",
+    )
+    add_arguments(parser)
+    try:
+        run(parser.parse_args(arguments))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

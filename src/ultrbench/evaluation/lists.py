@@ -9,8 +9,8 @@ import numpy as np
 
 from ultrbench.errors import UserError
 
-# Padded values a chunk of queries: the working arrays of one chunk stay near 2 MB each.
-CHUNK = 1 << 18
+CHUNK = 1 << 16  # padded values a chunk of queries: its float64 arrays hold half a MB each
+NARROW = 32  # documents up to which lists are ranked by comparing all pairs: faster than sorting
 
 
 def pad(values: np.ndarray, query_ptr: np.ndarray, fill: float | int | bool) -> np.ndarray:
@@ -82,10 +82,7 @@ def rank_documents(
     >>> rank_documents(np.array([[0.5, 0.9, 0.5, 0.9]]), depth=3).tolist()
     [[1, 3, 0]]
     """
-    # A real document at -inf must still precede padding, whose key is +inf.
-    keys = -np.maximum(np.asarray(scores, dtype=np.float64), np.finfo(np.float64).min)
-    if mask is not None:
-        keys[~mask] = np.inf
+    keys = -_keys(np.asarray(scores, dtype=np.float64), mask)
     queries, width = keys.shape
     if depth is None or depth >= width:
         return np.argsort(keys, axis=1, kind="stable")
@@ -101,6 +98,35 @@ def rank_documents(
     return np.take_along_axis(best, order, axis=1)
 
 
+def _keys(scores: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Return scores by which padding, at -inf, comes behind every real document."""
+    if mask is None:
+        return scores
+    return np.where(mask, np.maximum(scores, np.finfo(np.float64).min), -np.inf)
+
+
+def _ranked_grades(
+    scores: np.ndarray, mask: np.ndarray | None, grades: np.ndarray, depth: int | None
+) -> np.ndarray:
+    """Return the grades at the first ranks of each list, ``[ranks, queries]``."""
+    width = scores.shape[1]
+    if width > NARROW:
+        order = rank_documents(scores, mask, depth)
+        return np.ascontiguousarray(np.take_along_axis(grades, order, axis=1).T)
+    # A document's rank is how many precede it; one document of all lists at a time.
+    keys, columns = np.ascontiguousarray(_keys(scores, mask).T), np.ascontiguousarray(grades.T)
+    ranks = np.empty(keys.shape, np.uint8)
+    ranks[:] = np.arange(width)[:, None]
+    for i in range(1, width):
+        behind = keys[:i] < keys[i]
+        ranks[:i] += behind
+        ranks[i] -= behind.sum(axis=0, dtype=np.uint8)
+    ranked = np.empty((width if depth is None else min(depth, width), len(grades)), grades.dtype)
+    for rank, row in enumerate(ranked):
+        np.sum((ranks == rank) * columns, axis=0, dtype=row.dtype, out=row)
+    return ranked
+
+
 @dataclass(frozen=True)
 class RankedLists:
     """A chunk of lists in ranked order, transposed so that one rank of all lists is contiguous.
@@ -108,12 +134,13 @@ class RankedLists:
     Attributes
     ----------
     grades : numpy.ndarray
-        float64 ``[ranks, queries]``, the grade at each rank; 0 behind the end of a list.
+        uint8 (whole grades) or float64 ``[ranks, queries]``, the grade at each rank; 0 behind the
+        end of a list.
     lengths : numpy.ndarray
         int64 ``[queries]``, documents a list.
     judged : numpy.ndarray
-        ``[queries, judged documents]``, the grades that the ideal order and the number of
-        relevant documents count; 0 pads.
+        uint8 or float64 ``[judged documents, queries]``, the grades that the ideal order and the
+        number of relevant documents count; 0 pads.
     ymax : int or None
         The top grade.
     depth : int or None
@@ -130,7 +157,7 @@ class RankedLists:
     depth: int | None
 
     def at(self, curve: np.ndarray, cutoff: int | None) -> np.ndarray:
-        """Return float64 ``[queries]``, a curve at a cutoff; its end where it is shorter."""
+        """Return ``[queries]``, a curve at a cutoff; its end where it is shorter."""
         if not len(curve):
             return np.zeros(curve.shape[1])
         return curve[-1 if cutoff is None else min(cutoff, len(curve)) - 1]
@@ -143,23 +170,30 @@ class RankedLists:
     @cached_property
     def gains(self) -> np.ndarray:
         """float64 ``[ranks, queries]``, 2^grade - 1."""
-        return np.exp2(self.grades) - 1
+        return _exponential(self.grades)
 
     @cached_property
     def ideal(self) -> np.ndarray:
-        """float64 ``[ranks, queries]``, the judged grades in descending order."""
-        ordered = np.sort(self.judged, axis=1)[:, ::-1][:, : self.depth]
-        return np.ascontiguousarray(ordered.T, dtype=np.float64)
+        """``[ranks, queries]``, the judged grades in descending order."""
+        top = self.judged.max(initial=0)
+        if self.judged.dtype != np.uint8 or top > 8:
+            return np.sort(self.judged, axis=0)[::-1][: self.depth]
+        # The grade at a rank: how many levels have more documents at or above them than precede.
+        ordered = np.zeros_like(self.judged[: self.depth])
+        ranks = np.arange(len(ordered))[:, None]
+        for level in range(1, top + 1):
+            ordered += count(self.judged >= level) > ranks
+        return ordered
 
     @cached_property
     def relevant(self) -> np.ndarray:
         """int64 ``[queries]``, relevant documents among the judged ones."""
-        return (self.judged > 0).sum(axis=1)
+        return count(self.judged > 0).astype(np.int64)
 
     @cached_property
     def found(self) -> np.ndarray:
-        """float64 curve, relevant documents in the first ranks."""
-        return _running_sum(self.hits)
+        """Whole-number curve, relevant documents in the first ranks."""
+        return _running_sum(self.hits.astype(_counter(self.hits)))
 
     @cached_property
     def dcg(self) -> np.ndarray:
@@ -174,7 +208,7 @@ class RankedLists:
     @cached_property
     def ideal_dcg(self) -> np.ndarray:
         """float64 curve, DCG of the ideal order with gain 2^grade - 1."""
-        return _discounted(np.exp2(self.ideal) - 1)
+        return _discounted(_exponential(self.ideal))
 
     @cached_property
     def linear_ideal_dcg(self) -> np.ndarray:
@@ -196,16 +230,31 @@ class RankedLists:
         return curve
 
 
+_POWERS = np.exp2(np.arange(256.0)) - 1
+
+
+def _exponential(grades: np.ndarray) -> np.ndarray:
+    return _POWERS[grades] if grades.dtype == np.uint8 else np.exp2(grades) - 1
+
+
 def _discounted(gains: np.ndarray) -> np.ndarray:
-    return _running_sum(gains / np.log2(np.arange(2, len(gains) + 2))[:, None])
+    return _running_sum(gains / np.log2(np.arange(2.0, len(gains) + 2))[:, None])
 
 
-def _running_sum(terms: np.ndarray) -> np.ndarray:
+def _running_sum(curve: np.ndarray) -> np.ndarray:
     # Row by row: the same order of additions for every shape, and faster than cumsum over rows.
-    curve = np.array(terms, dtype=np.float64)
     for above, row in pairwise(curve):
         row += above
     return curve
+
+
+def _counter(flags: np.ndarray) -> type:
+    return np.uint8 if len(flags) < 255 else np.int64
+
+
+def count(flags: np.ndarray) -> np.ndarray:
+    """Return how many of a column are true, in the smallest type that holds one more."""
+    return flags.sum(axis=0, dtype=_counter(flags))
 
 
 def ranked_chunks(
@@ -243,24 +292,32 @@ def ranked_chunks(
     step = max(1, CHUNK // max(width, 1))
     for start in range(0, queries, step):
         rows = slice(start, min(start + step, queries))
-        real = None if mask is None else mask[rows]
+        real = None if mask is None or mask[rows].all() else mask[rows]
+        scored = np.asarray(scores[rows], np.float64)
+        if np.isnan(scored.min(initial=0)):
+            missing = np.isnan(scored) if real is None else np.isnan(scored) & real
+            _refuse(missing, start, "the score is NaN; rankers must score every document")
         listed = grades[rows] if real is None else np.where(real, grades[rows], 0)
-        known = listed if judged is None else judged[rows]
-        missing = np.isnan(scores[rows])
-        if real is not None:
-            missing &= real
-        _refuse(missing, start, "the score is NaN; rankers must score every document")
-        for given in {id(listed): listed, id(known): known}.values():
-            _refuse(~(given >= 0), start, "the grade is negative or NaN; grades start at 0")
-            if ymax is not None:
-                _refuse(given > ymax, start, f"the grade is above the top grade ymax = {ymax}")
-        order = rank_documents(scores[rows], real, depth)
-        ranked = np.take_along_axis(listed, order, axis=1).T
-        lengths = np.full(len(listed), width) if real is None else real.sum(axis=1)
-        yield (
-            rows,
-            RankedLists(np.ascontiguousarray(ranked, np.float64), lengths, known, ymax, depth),
-        )
+        listed = _checked(listed, start, ymax)
+        known = listed if judged is None else _checked(judged[rows], start, ymax)
+        ranked = _ranked_grades(scored, real, listed, depth)
+        if real is None:
+            lengths = np.full(len(listed), width)
+        else:
+            lengths = count(np.ascontiguousarray(real.T)).astype(np.int64)
+        yield rows, RankedLists(ranked, lengths, np.ascontiguousarray(known.T), ymax, depth)
+
+
+def _checked(grades: np.ndarray, start: int, ymax: int | None) -> np.ndarray:
+    """Return grades as uint8 where they are whole and fit, else as float64."""
+    low, high = grades.min(initial=0), grades.max(initial=0)
+    if not (low >= 0 and high < np.inf):
+        wrong = ~((grades >= 0) & (grades < np.inf))
+        _refuse(wrong, start, "the grade is negative, infinite or NaN; grades start at 0")
+    if ymax is not None and high > ymax:
+        _refuse(grades > ymax, start, f"the grade is above the top grade ymax = {ymax}")
+    whole = grades.dtype.kind in "biu" and high <= 255
+    return grades.astype(np.uint8 if whole else np.float64, copy=False)
 
 
 def _refuse(wrong: np.ndarray, start: int, reason: str) -> None:

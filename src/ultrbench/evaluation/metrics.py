@@ -25,13 +25,14 @@ grade below 0 or above `ymax` is a `UserError` that names the query.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.evaluation.interfaces import INTERFACES
-from ultrbench.evaluation.lists import RankedLists, pad, padding_mask, ranked_chunks
+from ultrbench.evaluation.lists import RankedLists, count, pad, padding_mask, ranked_chunks
 
 __all__ = [
     "INTERFACES",
@@ -440,14 +441,14 @@ def _formula_recall(lists: RankedLists, cutoff: int | None) -> np.ndarray:
 def _formula_average_precision(lists: RankedLists, cutoff: int | None) -> np.ndarray:
     found, hits = lists.found[:cutoff], lists.hits[:cutoff]
     total = np.zeros(len(lists.lengths))
-    for rank, (count, hit) in enumerate(zip(found, hits, strict=True), start=1):
-        total += count * hit / rank
+    for rank, (above, hit) in enumerate(zip(found, hits, strict=True), start=1):
+        total += above * hit / rank
     return _ratio(total, lists.relevant)
 
 
 def _formula_reciprocal_rank(lists: RankedLists, cutoff: int | None) -> np.ndarray:
     # Ranks before the first hit, among the first k; k of them are no hit at all.
-    before = (lists.found[:cutoff] == 0).sum(axis=0)
+    before = count(lists.found[:cutoff] == 0)
     return np.where(before < len(lists.found[:cutoff]), 1 / (before + 1), 0.0)
 
 
@@ -462,12 +463,15 @@ def _formula_rbp(lists: RankedLists, cutoff: int | None, p: float, gain: str) ->
         rel = lists.grades[:cutoff] / _needed(lists.ymax, "RBP with graded gain")
     else:
         rel = lists.gains[:cutoff] / (2.0 ** _needed(lists.ymax, "RBP with graded gain") - 1)
-    return (1 - p) * (rel * p ** np.arange(len(rel))[:, None]).sum(axis=0)
+    total = np.zeros(len(lists.lengths))
+    for rank, row in enumerate(rel):
+        total += row * p**rank
+    return (1 - p) * total
 
 
 def _formula_rbp_residual(lists: RankedLists, cutoff: int | None, p: float) -> np.ndarray:
     depth = lists.lengths if cutoff is None else np.minimum(lists.lengths, cutoff)
-    return p ** depth.astype(np.float64)
+    return (p ** np.arange(depth.max(initial=0) + 1.0))[depth]
 
 
 def _needed(ymax: int | None, what: str) -> int:
@@ -560,7 +564,11 @@ class Metric:
     def __post_init__(self) -> None:
         kind = _ALIASES.get(self.kind, self.kind)
         if kind not in _KINDS:
-            raise UserError(f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}.")
+            near = get_close_matches(kind.lower(), {k.lower(): k for k in _KINDS}, 1)
+            meant = next((f"; is {k} meant?" for k in _KINDS if [k.lower()] == near), "")
+            raise UserError(
+                f"There is no metric {self.kind!r}; there are {', '.join(_KINDS)}{meant or '.'}"
+            )
         if self.cutoff is not None and self.cutoff < 1:
             raise UserError(f"The cutoff of {kind} must be 1 or more, not {self.cutoff}.")
         given, values = dict(self.parameters), []
@@ -606,12 +614,7 @@ class Metric:
         judged: np.ndarray | None = None,
     ) -> np.ndarray | float:
         """Return the metric of each query, or its mean; see the module for the arguments."""
-        values = _compute([self], scores, grades, mask, ymax=ymax, judged=judged)[0]
-        if not mean:
-            return values
-        if not len(values):
-            raise UserError(f"{self.name} has no mean over 0 queries.")
-        return float(values.mean())
+        return _compute([self], scores, grades, mask, mean=mean, ymax=ymax, judged=judged)[0]
 
 
 def parse_metric(name: str) -> Metric:
@@ -690,23 +693,24 @@ def compute_metrics(
     mask: np.ndarray | None = None,
     ymax: int | None = None,
     *,
+    mean: bool = False,
     judged: np.ndarray | None = None,
-) -> dict[str, np.ndarray]:
+) -> dict[str, np.ndarray] | dict[str, float]:
     """Return several metrics of the same lists, which are sorted once for all of them.
 
     Parameters
     ----------
     names : sequence of str
         Names that `parse_metric` reads.
-    scores, grades, mask, judged
-        See the module.
+    scores, grades, mask, mean, judged
+        See the module. With `mean` no value of a single query is kept: a tenth of the memory.
     ymax : int, optional
         The top grade of the data set; ERR needs it. A higher grade is an error.
 
     Returns
     -------
-    dict of str to numpy.ndarray
-        float64 ``[queries]`` by canonical name, in the order of `names`.
+    dict of str to numpy.ndarray, or to float
+        float64 ``[queries]``, or the mean, by canonical name, in the order of `names`.
 
     Raises
     ------
@@ -720,7 +724,7 @@ def compute_metrics(
     {'P@1': [0.0], 'RR': [0.5]}
     """
     metrics = [parse_metric(name) for name in names]
-    values = _compute(metrics, scores, grades, mask, ymax=ymax, judged=judged)
+    values = _compute(metrics, scores, grades, mask, mean=mean, ymax=ymax, judged=judged)
     return {metric.name: value for metric, value in zip(metrics, values, strict=True)}
 
 
@@ -730,15 +734,22 @@ def _compute(
     grades: np.ndarray,
     mask: np.ndarray | None,
     *,
+    mean: bool,
     ymax: int | None,
     judged: np.ndarray | None,
-) -> np.ndarray:
-    """Return ``[metrics, queries]``."""
+) -> np.ndarray | list[float]:
+    """Return ``[metrics, queries]``, or the means."""
     cutoffs = [metric.cutoff for metric in metrics if metric.cutoff]
     depth = max(cutoffs, default=1) if len(cutoffs) == len(metrics) else None
-    values = np.empty((len(metrics), len(scores)))
+    queries = len(scores)
+    if mean and not queries:
+        raise UserError(f"{metrics[0].name} has no mean over 0 queries.")
+    values = np.zeros(len(metrics)) if mean else np.empty((len(metrics), queries))
     chunks = ranked_chunks(scores, grades, mask, depth, ymax=ymax, judged=judged)
     for rows, lists in chunks:
-        for value, metric in zip(values, metrics, strict=True):
-            value[rows] = metric.of(lists)
-    return values
+        for i, metric in enumerate(metrics):
+            if mean:
+                values[i] += metric.of(lists).sum()
+            else:
+                values[i, rows] = metric.of(lists)
+    return (values / queries).tolist() if mean else values

@@ -9,7 +9,7 @@ References
 Krichene and Rendle 2020, "On sampled metrics for item recommendation".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from ultrbench.evaluation.metrics import parse_metric
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BLOCK = 4096  # exact ranks at a time in the regressions, whose memory it bounds
 
 
 def metric_of_rank(name: str, rank: np.ndarray, items: int) -> np.ndarray:
@@ -266,8 +268,10 @@ def corrected_by_bias_variance(
     """
     if not 0 < gamma <= 1:
         raise UserError(f"gamma must be above 0 and at most 1, not {gamma}.")
-    a, b, root = _regression(name, items, samples, replacement, prior)
-    return np.linalg.solve((1 - gamma) * a.T @ a + gamma * np.diag(root @ a), a.T @ b)
+    square, marginal, right = 0.0, 0.0, 0.0
+    for a, b, root in _regression(name, items, samples, replacement, prior):
+        square, marginal, right = square + a.T @ a, marginal + root @ a, right + a.T @ b
+    return np.linalg.solve((1 - gamma) * square + gamma * np.diag(marginal), right)
 
 
 def corrected_by_constrained_least_squares(
@@ -304,11 +308,12 @@ def corrected_by_constrained_least_squares(
     """
     from scipy.optimize import lsq_linear
 
-    a, b, _ = _regression(name, items, samples, replacement, prior)
     # The last value, and the steps from each value to the next, which must not be negative. The
-    # triangular factor has the same least squares problem in m + 1 rows instead of n.
-    by_step = np.cumsum(a, axis=1)
-    triangle = np.asarray(np.linalg.qr(np.column_stack([by_step, b]), mode="r"))
+    # triangular factor has the same least squares problem in m + 2 rows instead of n.
+    triangle = np.empty((0, samples + 2))
+    for a, b, _ in _regression(name, items, samples, replacement, prior):
+        block = np.column_stack([np.cumsum(a, axis=1), b])
+        triangle = np.linalg.qr(np.concatenate([triangle, block]), mode="r")
     lower = np.append(np.zeros(samples), -np.inf)
     solution = lsq_linear(triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls").x
     return np.cumsum(solution[::-1])[::-1]
@@ -316,12 +321,14 @@ def corrected_by_constrained_least_squares(
 
 def _regression(
     name: str, items: int, samples: int, replacement: bool, prior: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the A and b of the paper, and the root of the prior."""
-    ranks = np.arange(1, items + 1)
-    root = np.sqrt(np.full(items, 1 / items) if prior is None else prior / np.sum(prior))
-    law = sampled_rank_distribution(ranks, items, samples, replacement=replacement)
-    return root[:, None] * law, root * metric_of_rank(name, ranks, items), root
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the A and b of the paper, and the root of the prior, for some ranks at a time."""
+    roots = np.sqrt(np.full(items, 1 / items) if prior is None else prior / np.sum(prior))
+    for start in range(0, items, BLOCK):
+        root = roots[start : start + BLOCK]
+        ranks = np.arange(start + 1, start + 1 + len(root))
+        law = sampled_rank_distribution(ranks, items, samples, replacement=replacement)
+        yield root[:, None] * law, root * metric_of_rank(name, ranks, items), root
 
 
 def order_agreement(
@@ -378,7 +385,11 @@ def order_agreement(
         drawn = ranks[:, rng.integers(ranks.shape[1], size=users)]
         sampled = sample_ranks(drawn, items, samples, replacement=replacement, rng=rng)
         counts = [np.bincount(ranks_of, minlength=samples + 2)[1:] for ranks_of in sampled]
-        sign = np.sign(values @ np.subtract(*counts))
+        change = np.subtract(*counts)
+        difference = values @ change
+        # Corrections have plateaus, on which rounding must not decide.
+        noise = 1e-9 * (np.abs(values) @ np.abs(change))
+        sign = np.where(np.abs(difference) <= noise, 0, np.sign(difference))
         agreed += np.where(sign == 0, 0.5, sign == truth)
     return agreed / repeats
 

@@ -1,5 +1,7 @@
 """TREC run and qrels files: export of rankings, and evaluation of anyone's run."""
 
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,7 +25,7 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
     Parameters
     ----------
     path : path-like
-        The file, UTF-8. The rank column is not used, as in trec_eval.
+        The file, UTF-8, also gzipped. The rank column is not used, as in trec_eval.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     Parameters
     ----------
     path : path-like
-        The file, UTF-8. Grades below 0 (junk, in some TREC tracks) are read as 0.
+        The file, UTF-8, also gzipped. Grades below 0 (junk, in some TREC tracks) are read as 0.
 
     Returns
     -------
@@ -66,7 +68,8 @@ def _read(
 ) -> dict[str, dict[str, T]]:
     table: dict[str, dict[str, T]] = {}
     try:
-        with Path(path).open(encoding="utf-8") as lines:
+        opened = gzip.open if Path(path).suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 parts = line.split()
                 if not parts:
@@ -74,6 +77,7 @@ def _read(
                 if len(parts) != columns:
                     raise UserError(
                         f"{path}:{number}: {len(parts)} columns; a line has {columns}: {form}."
+                        + (" Are run and qrels swapped?" if len(parts) in (4, 6) else "")
                     )
                 query, document = parts[0], parts[2]
                 try:
@@ -82,7 +86,8 @@ def _read(
                     value = None
                 if value is None or value != value:
                     raise UserError(
-                        f"{path}:{number}: {parts[value_at]!r} is not a number; a line has: {form}."
+                        f"{path}:{number}: query {query}, document {document}: "
+                        f"{parts[value_at]!r} is not a number; a line has: {form}."
                     )
                 of_query = table.setdefault(query, {})
                 if document in of_query:
@@ -90,6 +95,8 @@ def _read(
                         f"{path}:{number}: query {query} has document {document} a second time."
                     )
                 of_query[document] = value
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path} is not a whole gzip file: {error}.") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -133,7 +140,8 @@ def evaluate_run(
     Raises
     ------
     UserError
-        Where the queries differ and `queries` is "equal", or none are left.
+        Where the queries differ and `queries` is "equal", or none are left, or a grade is above
+        `ymax`.
 
     Examples
     --------
@@ -155,8 +163,12 @@ def evaluate_run(
     chosen = [query for query in qrels if queries == "judged" or query in run]
     if not chosen:
         raise UserError("Run and qrels have no query in common.")
+    top = {query: max(qrels[query].values()) for query in chosen}
+    worst = max(top, key=lambda query: top[query])
     if ymax is None:
-        ymax = max(grade for query in chosen for grade in qrels[query].values())
+        ymax = top[worst]
+    if top[worst] > ymax:
+        raise UserError(f"Query {worst} has grade {top[worst]}, above the top grade ymax = {ymax}.")
 
     grades: list[int] = []
     lengths = []

@@ -7,7 +7,8 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate, up_to_scale
-from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
+from ultrbench.ranking.binned import bin_documents
+from ultrbench.ranking.model import BASE_PARAMETERS
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.simulation.log import ClickLog
 
@@ -153,9 +154,7 @@ def estimate(
     }
     listener = _Listener(log.positions)
     lgb.register_logger(listener)
-    matrix = features[distinct]
-    refuse_blank(matrix)
-    binned = lgb.Dataset(matrix, params=parameters)
+    binned = bin_documents(features, distinct, parameters)
     data = lgb.Dataset(
         Rows(), clicked, weight=count, group=group, reference=binned, params=parameters
     ).construct()

@@ -193,7 +193,8 @@ def estimate(
     cell = np.where(log.shown, np.searchsorted(lists.rows, log.documents), 0)
     biases = PositionBiases(log, cell, p=regulariser, tolerance=tolerance)
     model = boost(
-        features[lists.rows],
+        features,
+        lists.rows,
         biases.objective(len(lists.rows)),
         trees=trees,
         leaves=leaves,

@@ -161,7 +161,8 @@ def estimate(
         log, cell, len(lists.rows), dimensions=dimensions, learning_rate=learning_rate
     )
     model = boost(
-        features[lists.rows],
+        features,
+        lists.rows,
         vectors.objective(),
         trees=trees,
         leaves=leaves,

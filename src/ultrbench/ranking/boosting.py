@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultrbench.ranking.model import BASE_PARAMETERS, count_trees, refuse_blank
+from ultrbench.bars import bar
+from ultrbench.ranking.binned import BinnedFeatures, bin_documents
+from ultrbench.ranking.model import BASE_PARAMETERS, count_trees
 from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
 from ultrbench.ranking.targets import TrainingLists
 from ultrbench.simulation.display import order_by_score
@@ -212,7 +214,8 @@ class _Watch:
 
 
 def boost(
-    features: np.ndarray,
+    features: np.ndarray | BinnedFeatures,
+    rows: np.ndarray,
     objective: Objective,
     *,
     trees: int,
@@ -221,14 +224,16 @@ def boost(
     min_data_in_leaf: int,
     seed: int,
     watch: _Watch | None = None,
-    validation_features: np.ndarray | None = None,
+    validation_features: np.ndarray | BinnedFeatures | None = None,
 ) -> str:
     """Boost an objective and return the model text.
 
     Parameters
     ----------
-    features : numpy.ndarray
-        float32 ``[documents, features]``, the rows that the objective scores.
+    features : numpy.ndarray or BinnedFeatures
+        float32 ``[documents, features]`` of the split.
+    rows : numpy.ndarray
+        int64, the documents that the objective scores, ascending.
     objective : callable
         ``(scores, dataset) -> (gradient, hessian)``, called once a tree.
     trees, leaves, learning_rate, min_data_in_leaf
@@ -243,7 +248,7 @@ def boost(
     >>> towards = lambda scores, _: (scores - np.array([1.0, 3.0]), np.ones(2))
     >>> x = np.array([[0.0], [1.0]], dtype=np.float32)
     >>> model = boost(
-    ...     x, towards, trees=1, leaves=2, learning_rate=1.0, min_data_in_leaf=1, seed=0
+    ...     x, np.arange(2), towards, trees=1, leaves=2, learning_rate=1, min_data_in_leaf=1, seed=0
     ... )
     >>> from ultrbench.ranking.model import predict
     >>> predict(model, x).round(6).tolist()
@@ -258,32 +263,36 @@ def boost(
         "num_leaves": leaves,
         "learning_rate": learning_rate,
     }
-    refuse_blank(features)
-    data = lgb.Dataset(features, params=binning)
+    data = bin_documents(features, rows, binning)
     if watch is None:
-        return lgb.train(parameters, data, num_boost_round=trees).model_to_string()
+        with bar("trees", total=trees) as shown:
+            return lgb.train(
+                parameters, data, num_boost_round=trees, callbacks=[lambda env: shown.update()]
+            ).model_to_string()
 
     def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
         watch.add(scores)
         return [(name, values[-1], True) for name, values in watch.curve.items()]
 
     def stop(env: lgb.callback.CallbackEnv) -> None:
+        shown.update()
         if watch.over:
             raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
 
-    booster = lgb.train(
-        parameters,
-        data,
-        num_boost_round=trees,
-        valid_sets=[lgb.Dataset(validation_features[watch.rows], reference=data)],
-        feval=measure,
-        callbacks=[stop],
-    )
+    with bar("trees", total=trees) as shown:
+        booster = lgb.train(
+            parameters,
+            data,
+            num_boost_round=trees,
+            valid_sets=[bin_documents(validation_features, watch.rows, binning, reference=data)],
+            feval=measure,
+            callbacks=[stop],
+        )
     return booster.model_to_string(num_iteration=-1)
 
 
 def train(
-    features: np.ndarray,
+    features: np.ndarray | BinnedFeatures,
     lists: TrainingLists,
     *,
     objective: str,
@@ -293,7 +302,7 @@ def train(
     min_data_in_leaf: int,
     seed: int,
     validation: Mapping[str, ValidationLists] | None = None,
-    validation_features: np.ndarray | None = None,
+    validation_features: np.ndarray | BinnedFeatures | None = None,
     patience: int = 0,
     cutoff: int = 10,
 ) -> Fit:
@@ -301,7 +310,7 @@ def train(
 
     Parameters
     ----------
-    features : numpy.ndarray
+    features : numpy.ndarray or BinnedFeatures
         float32 ``[documents of the split, features]``; only ``lists.rows`` are read.
     lists : TrainingLists
         What to train on.
@@ -313,7 +322,7 @@ def train(
         Replicate seed.
     validation : mapping of ValidationLists, optional
         By name; without it all trees are kept.
-    validation_features : numpy.ndarray, optional
+    validation_features : numpy.ndarray or BinnedFeatures, optional
         float32 ``[documents of the validation split, features]``.
     patience : int
         Training ends when no validation value has improved for that many trees.
@@ -342,7 +351,8 @@ def train(
     weights = normalise_weights(lists.weights, lists.query_ptr)
     watch = _Watch(validation, patience, cutoff) if validation else None
     model = boost(
-        features[lists.rows],
+        features,
+        lists.rows,
         OBJECTIVES[objective](weights, lists.query_ptr),
         trees=trees,
         leaves=leaves,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.ranking.model import BASE_PARAMETERS, refuse_blank
+from ultrbench.ranking.binned import BinnedFeatures, bin_documents
+from ultrbench.ranking.model import BASE_PARAMETERS
 from ultrbench.ranking.objectives import (
     Objective,
     list_softmax,
@@ -50,7 +51,7 @@ class CrossFit:
     ----------
     log : ClickLog
         Displayed lists; every displayed document is a training row.
-    features : numpy.ndarray
+    features : numpy.ndarray or BinnedFeatures
         float32 ``[documents, features]`` of the training split.
     folds : int
         Parts of the queries, at random; no more than there are queries.
@@ -88,7 +89,7 @@ class CrossFit:
     def __init__(
         self,
         log: ClickLog,
-        features: np.ndarray,
+        features: np.ndarray | BinnedFeatures,
         *,
         folds: int,
         trees: int,
@@ -96,8 +97,6 @@ class CrossFit:
         learning_rate: float,
         seed: int,
     ) -> None:
-        import lightgbm as lgb
-
         lists = sum_by_document(log, np.zeros(log.documents.shape))
         self.query_ptr = lists.query_ptr
         self._trees = trees
@@ -117,9 +116,7 @@ class CrossFit:
             )
         fold_of_query = stream(seed, "folds").permutation(queries) % folds
         fold_of_row = np.repeat(fold_of_query, np.diff(self.query_ptr))
-        matrix = np.ascontiguousarray(features[lists.rows])
-        refuse_blank(matrix)
-        binned = lgb.Dataset(matrix, params=self._parameters, free_raw_data=False).construct()
+        binned = bin_documents(features, lists.rows, self._parameters)
         self._parts = []
         for fold in range(folds):
             held_out = fold_of_row == fold

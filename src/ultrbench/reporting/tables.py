@@ -34,6 +34,16 @@ COLUMNS = (
     "resamples",
     "significant",
 )
+COMPARISON_COLUMNS = (
+    "difference",
+    "95 % interval",
+    "p",
+    "p, Holm",
+    "p, max-T",
+    "MDE",
+    "wins/ties/losses",
+)
+LEARNED = "Learned from clicks"  # the block whose best is bold
 LEVEL = 0.05
 MIN_REPLICATES = 5
 BETTER, WORSE, MISSING = "↑", "↓", "n/a"
@@ -41,11 +51,12 @@ BETTER, WORSE, MISSING = "↑", "↓", "n/a"
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: its text, whether it is the best of its column, and its mark."""
+    """One number of a table: its text, whether it is the best of its column, its mark, its tip."""
 
     text: str
     bold: bool = False
     mark: str = ""
+    tip: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,67 @@ def results_table(
     return ResultsTable(tuple(metrics), blocks, numbers)
 
 
+def add_group(
+    table: ResultsTable,
+    group: str,
+    values: "pd.DataFrame",
+    replicates: "pd.Series",
+    short: Mapping[str, str],
+) -> ResultsTable:
+    """Return the table with a further group of columns, which are not tested and have no marks.
+
+    Parameters
+    ----------
+    table : ResultsTable
+        From `results_table`.
+    group : str
+        Name of the group; a column is named ``{group}: {short name}``.
+    values : pandas.DataFrame
+        Index method, one column a measure; methods that it lacks are ``n/a``.
+    replicates : pandas.Series
+        Index method, what the values are means over.
+    short : mapping of str to str
+        The columns of `values` in order, and their names in the head.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = dict.fromkeys(COLUMNS, 0) | {"method": "naive", "metric": "RR"}
+    >>> table = results_table(pd.DataFrame([row]), ["RR"], {"Clicks": ["naive"]}, "Clicks")
+    >>> spread = pd.DataFrame({"Coverage": [0.5]}, index=["naive"])
+    >>> wide = add_group(table, "Shown", spread, pd.Series({"naive": 5}), {"Coverage": "Cov."})
+    >>> wide.metrics
+    ('RR', 'Shown: Cov.')
+    >>> print(table_csv(wide).splitlines()[2])
+    Clicks,naive,Naive clicks,,Coverage,0.5,,,,,,,,,,,,,,,5,,
+    """
+    import pandas as pd
+
+    methods = table.numbers.drop_duplicates("method")[["group", "method", "label"]]
+    means = values.reindex(methods["method"])[list(short)]
+    label_of = dict(zip(methods["label"], means.to_numpy(), strict=True))
+    blocks = tuple(
+        (
+            block,
+            tuple(
+                (label, cells + tuple(Cell(number(value)) for value in label_of[label]))
+                for label, cells in rows
+            ),
+        )
+        for block, rows in table.blocks
+    )
+    more = methods.merge(
+        means.melt(var_name="metric", value_name="mean", ignore_index=False).reset_index(),
+        on="method",
+    )
+    more["replicates"] = more["method"].map(replicates)
+    whole = ("wins", "ties", "losses", "queries", "replicates", "resamples")
+    numbers = pd.concat([table.numbers, more[more["mean"].notna()]], ignore_index=True)
+    numbers = numbers.astype(dict.fromkeys(whole, "Int64"))
+    columns = tuple(f"{group}: {name}" for name in short.values())
+    return ResultsTable(table.metrics + columns, blocks, numbers, table.corner)
+
+
 def number(value: float) -> str:
     """Return a number with three decimals, ``n/a`` for NaN.
 
@@ -214,6 +286,36 @@ def mark(row: Mapping) -> str:
     if not holds:
         return ""
     return BETTER if row["difference"] > 0 else WORSE
+
+
+def comparison_cells(row: Mapping, labels: Mapping[str, str] | None = None) -> list[str]:
+    """Return a comparison as text: the label, the mean, and what `COMPARISON_COLUMNS` name.
+
+    Parameters
+    ----------
+    row : mapping
+        One row of the comparisons, by column.
+    labels : mapping of str to str, optional
+        Labels of methods.
+
+    Examples
+    --------
+    >>> comparison_cells({"method": "naive", "reference": "naive", "mean": 0.7})[:3]
+    ['Naive clicks', '0.7000', 'the reference']
+    """
+    cells = [display_name(row["method"], labels), f"{row['mean']:.4f}"]
+    if row["method"] == row["reference"]:
+        return [*cells, "the reference", *[""] * (len(COMPARISON_COLUMNS) - 1)]
+    corrected = ["" if isnan(row[name]) else f"{row[name]:.3g}" for name in ("p_holm", "p_max_t")]
+    return [
+        *cells,
+        f"{row['difference']:+.4f}",
+        f"{row['low']:+.4f} to {row['high']:+.4f}",
+        f"{row['p']:.3g}",
+        *corrected,
+        f"{row['mde']:.4f}",
+        f"{row['wins']}/{row['ties']}/{row['losses']}",
+    ]
 
 
 def table_csv(table: ResultsTable) -> str:
@@ -303,7 +405,8 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
         return shown + {"": "", BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}[cell.mark]
 
     width = 1 + len(table.metrics)
-    names = [metric.partition("@")[0] for metric in table.metrics]
+    split = [_head(metric) for metric in table.metrics]
+    names = [name for name, _ in split]
     heads, rules, column = [], [], 2
     for name, members in groupby(names):
         span = len(list(members))
@@ -311,7 +414,7 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
         last = column + span - 1
         rules.append(f"\\cmidrule({'l' if last == width else 'lr'}){{{column}-{last}}}")
         column = last + 1
-    cutoffs = [escape_latex("".join(metric.partition("@")[1:])) for metric in table.metrics]
+    cutoffs = [escape_latex(column) for _, column in split]
     body = []
     for block, rows in table.blocks:
         body.append(r"\midrule")
@@ -337,6 +440,15 @@ def table_latex(table: ResultsTable, caption: str, label: str) -> str:
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _head(name: str) -> tuple[str, str]:
+    """Return the two lines of a column's head: ``nDCG``, ``@10``, or ``Group``, ``Name``."""
+    group, colon, column = name.partition(": ")
+    if colon:
+        return group, column
+    kind, at, cutoff = name.partition("@")
+    return kind, at + cutoff
 
 
 def escape_markdown(text: str) -> str:

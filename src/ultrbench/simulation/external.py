@@ -95,31 +95,33 @@ def _refuse(path: Path, frame: pd.DataFrame, wrong: np.ndarray, text: str) -> No
         raise UserError(f"{_row(path, row)}: " + text.format(**values))
 
 
-def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
+def _check_lists(path: Path, frame: pd.DataFrame, split: Split | None, later_rounds: bool) -> None:
     def refuse(wrong: np.ndarray, text: str) -> None:
         _refuse(path, frame, np.asarray(wrong), text)
 
-    queries, documents = len(split.query_ids), len(split.grades)
     lists = frame.groupby("list_id", sort=False)
     length = lists["position"].transform("size").to_numpy()
     position = frame["position"]
-    refuse(
-        frame["query"] >= queries,
-        f"query {{query}} is unknown: the split has queries 0 to {queries - 1}",
-    )
-    refuse(
-        frame["document"] >= documents,
-        f"document {{document}} is unknown: the split has rows 0 to {documents - 1}",
-    )
-    refuse(
-        split.query_of_row[frame["document"]] != frame["query"],
-        "document {document} does not belong to query {query}",
-    )
+    if split is not None:
+        queries, documents = len(split.query_ids), len(split.grades)
+        refuse(
+            frame["query"] >= queries,
+            f"query {{query}} is unknown: the split has queries 0 to {queries - 1}",
+        )
+        refuse(
+            frame["document"] >= documents,
+            f"document {{document}} is unknown: the split has rows 0 to {documents - 1}",
+        )
+        refuse(
+            split.query_of_row[frame["document"]] != frame["query"],
+            "document {document} does not belong to query {query}",
+        )
     for name in ("query", "round", "randomized", "context"):
         refuse(
             lists[name].transform("nunique") > 1, f"list {{list_id}} has several values of `{name}`"
         )
-    refuse(frame["round"] > 0, "round {round}: a click log of one's own is round 0")
+    if not later_rounds:
+        refuse(frame["round"] > 0, "round {round}: a click log of one's own is round 0")
     refuse(length > MAX_POSITIONS, f"list {{list_id}} has more than {MAX_POSITIONS} positions")
     refuse(
         frame.duplicated(["list_id", "document"]), "list {list_id} shows document {document} twice"
@@ -139,7 +141,12 @@ def _check_lists(path: Path, frame: pd.DataFrame, split: Split) -> None:
 
 
 def read_external_log(
-    lists_path: Path, clicks_path: Path, split: Split, *, required: bool
+    lists_path: Path,
+    clicks_path: Path,
+    split: Split | None,
+    *,
+    required: bool,
+    later_rounds: bool = False,
 ) -> ClickLog:
     """Read and check a click log of one's own.
 
@@ -147,10 +154,13 @@ def read_external_log(
     ----------
     lists_path, clicks_path : pathlib.Path
         Tables in the form that `ultrbench.simulation.log.write_log` writes, rows in any order.
-    split : Split
-        The split whose query indices and document rows the log names.
+    split : Split or None
+        The split whose query indices and document rows the log names; they are not looked up
+        without one.
     required : bool
         When false and both files are absent, the log is empty.
+    later_rounds : bool
+        Whether the log may be of a round after the first.
 
     Returns
     -------
@@ -186,7 +196,7 @@ def read_external_log(
     clicks = _read(clicks_path, CLICK_COLUMNS, {})
     if not len(lists):
         raise UserError(f"{lists_path}: the log shows no list")
-    _check_lists(lists_path, lists, split)
+    _check_lists(lists_path, lists, split, later_rounds)
     lists = lists.sort_values(["list_id", "position"])
     position = lists["position"].to_numpy(dtype=np.int64)
     row = np.cumsum(position == 1) - 1

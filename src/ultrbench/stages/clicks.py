@@ -193,32 +193,41 @@ def simulate_clicks(
             write_truth(out / "truth.csv", theta, by_position=users.by_position, **users.parameters)
 
 
-def import_clicks(dataset: Path, source: Path, out: Path) -> None:
+def import_clicks(
+    dataset: Path | None, source: Path, out: Path, *, later_rounds: bool = False
+) -> None:
     """Check a click log of one's own and put it where a simulated round 0 would be.
 
     Parameters
     ----------
-    dataset : pathlib.Path
-        Folder of the prepared data set, whose rows and queries the log names.
+    dataset : pathlib.Path or None
+        Folder of the prepared data set, whose rows and queries the log names; they are not looked
+        up without one.
     source : pathlib.Path
         Folder with ``train.lists.parquet`` and ``train.clicks.parquet``, and, as far as there
-        are, ``vali.lists.parquet``, ``vali.clicks.parquet`` and ``truth.csv``.
+        are, the same of ``vali`` and ``test``, and ``truth.csv``.
     out : pathlib.Path
         As in `simulate_clicks`; what the source lacks is written empty.
+    later_rounds : bool
+        Whether the log may be of a round after the first.
     """
     logs = {
         name: read_external_log(
-            *log_files(source, name), read_split(dataset, name), required=name == "train"
+            *log_files(source, name),
+            read_split(dataset, name) if dataset else None,
+            required=name == "train",
+            later_rounds=later_rounds,
         )
-        for name in LOGGED_SPLITS
+        for name in (*LOGGED_SPLITS, "test")
     }
     truth = read_external_truth(source / "truth.csv")
     shown = logs["train"].positions
-    if logs["vali"].positions > shown:
-        raise UserError(
-            f"{source}: the validation log shows {logs['vali'].positions} positions, the training"
-            f" log {shown}; propensities are known for the latter only"
-        )
+    for name, log in logs.items():
+        if log.positions > shown:
+            raise UserError(
+                f"{source}: the log of {name} shows {log.positions} positions, that of train"
+                f" {shown}; propensities are known for the latter only"
+            )
     if 0 < len(truth) < shown:
         raise UserError(
             f"{source / 'truth.csv'}: it ends at position {len(truth)}, the log shows {shown}"

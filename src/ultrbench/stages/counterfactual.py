@@ -27,6 +27,7 @@ from ultrbench.simulation.truth import read_truth
 WEIGHTS = "DCG"
 CLIP = 0.2  # of the first position's propensity: reaches the lower half of a page of ten
 SELF_NORMALISED = "self-normalised"
+UNKNOWN = "not known"
 FORMS: dict[str, dict[str, Any]] = {
     "IPS": {},
     "clipped": {"clip": CLIP},
@@ -43,7 +44,7 @@ def evaluate_counterfactually(
     estimates: Path,
     *,
     validation: str,
-    eps: float,
+    eps: float | None,
     bootstraps: int,
 ) -> None:
     """Estimate the worth of every ranker from clicks, with every propensity estimate.
@@ -66,8 +67,9 @@ def evaluate_counterfactually(
         numbers empty and says why under warnings.
     validation : str
         Whose rankers are evaluated, those that grades or that clicks stopped.
-    eps : float
-        Click noise of the setting.
+    eps : float or None
+        Click noise of the setting. None for a click log of one's own, of which it is not known:
+        estimates are on the scale of clicks, and there is no truth.
     bootstraps : int
         Resamples of sessions.
 
@@ -75,11 +77,13 @@ def evaluate_counterfactually(
     -----
     ``IPS`` and ``clipped`` estimate the mean DCG with gain 2^y - 1, and need absolute
     propensities: where an estimator knows them only relative to position 1, the first one is the
-    simulator's, which ``scale`` says. ``self-normalised`` needs no scale and has none: its truth is
+    simulator's, which ``scale`` says; without a simulator there is the self-normalised form alone,
+    unless ``truth.csv`` gives it. ``self-normalised`` needs no scale and has none: its truth is
     the mean lambda of an examined click.
     """
     test = read_split(dataset, "test")
     ymax = read_json(dataset / "dataset.json")["ymax"]
+    owner = "truth.csv" if eps is None else "the simulator's"
     rows: list[dict[str, Any]] = []
     for seed, folder in logs.items():
         log = read_log(*log_files(folder, "test"))
@@ -87,13 +91,17 @@ def evaluate_counterfactually(
         ranked = _ranked(log, test, candidates[seed], scores, seed, validation)
         ranks = np.array(list(ranked.values()))
         gains = np.exp2(np.where(log.shown, test.grades[log.documents], 0)) - 1.0
-        gamma = attraction(np.where(log.shown, test.grades[log.documents], 0), ymax, eps=eps)
+        gamma = attraction(np.where(log.shown, test.grades[log.documents], 0), ymax, eps=eps or 0)
         graded = true_worth(log, ranks, gains, WEIGHTS)
         normalised = true_worth(log, ranks, gamma, WEIGHTS, self_normalised=True)
+        if eps is None:
+            graded = normalised = np.full(len(ranks), np.nan)
         for method in dict.fromkeys(method for method, s in thetas if s == seed):
-            theta, scale = _absolute(thetas[method, seed], truth)
+            theta, scale = _absolute(thetas[method, seed], truth, owner)
             for form, options in FORMS.items():
                 own = form == SELF_NORMALISED
+                if scale == UNKNOWN and not own:
+                    continue
                 key = {"theta": method, "form": form, "scale": "none" if own else scale}
                 outcome = _estimate(
                     log, ranks, theta, options, eps=eps, ymax=ymax, bootstraps=bootstraps,
@@ -132,11 +140,12 @@ def _ranked(
     return ranked | {"random_order": new_ranks(log, order)}
 
 
-def _absolute(path: Path, truth: np.ndarray) -> tuple[np.ndarray, str]:
+def _absolute(path: Path, truth: np.ndarray | None, owner: str) -> tuple[np.ndarray, str]:
     theta = read_by_position(path, "theta")
     if not np.isnan(theta).any():
         return theta, "its own"
-    return read_by_position(path, "relative") * truth[0], "the simulator's"
+    relative = read_by_position(path, "relative")
+    return (relative, UNKNOWN) if truth is None else (relative * truth[0], owner)
 
 
 def _estimate(
@@ -145,7 +154,7 @@ def _estimate(
     theta: np.ndarray,
     options: Mapping[str, Any],
     *,
-    eps: float,
+    eps: float | None,
     ymax: int,
     bootstraps: int,
     rng: np.random.Generator,
@@ -161,7 +170,7 @@ def _estimate(
         numbers = dict.fromkeys(("estimate", "low", "high", "effective_sample_size"), np.nan)
         return numbers | {"warnings": f"refused: {error}"}
     numbers = {"estimate": found.value, "low": found.low, "high": found.high}
-    if not found.up_to_scale:
+    if not found.up_to_scale and eps is not None:
         numbers = {
             name: graded_dcg(value, log, WEIGHTS, eps=eps, ymax=ymax)
             for name, value in numbers.items()

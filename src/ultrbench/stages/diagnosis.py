@@ -165,6 +165,16 @@ def _with_error(value: float, error: float) -> str:
     return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
+def _share(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.0%}".replace("%", " %")
+
+
+def _iterations(value: float) -> str:
+    if np.isnan(value):
+        return "-"
+    return f"{value:.0f}" if value else "closed form"
+
+
 def write_propensity_errors(
     estimates: Sequence[EstimateFiles],
     stem: Path,
@@ -183,30 +193,50 @@ def write_propensity_errors(
     stem : pathlib.Path
         Where to write ``.csv``, ``.md`` and ``.tex``, without the ending.
     figure : sequence of pathlib.Path
-        ``.pdf`` and ``.png`` to write.
+        ``.pdf``, ``.png`` and ``.svg`` to write.
     order, labels : sequence of str, mapping of str to str
         All methods of the study, and their labels.
     dataset : str
         Its name, for the caption.
     """
     frame = error_frame(estimates)
-    table = error_table(frame)
+    write_error_table(error_table(frame), stem, labels=labels, dataset=dataset)
+    drawn = iterations_figure(frame[frame["error"].notna()], order, labels)
+    save_figure(drawn, *figure)
+
+
+def write_error_table(
+    table: pd.DataFrame, stem: Path, *, labels: Mapping[str, str], dataset: str
+) -> None:
+    """Write the errors of propensities as ``.csv``, ``.md`` and ``.tex``.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As `error_table` returns it; converged, identified and iterations are NaN where nobody
+        knows them.
+    stem, labels, dataset
+        As in `write_propensity_errors`.
+    """
     with replacing(stem.with_suffix(".csv")) as half:
-        table.insert(3, "label", [display_name(method, labels) for method in table["method"]])
-        table.to_csv(half, index=False, lineterminator="\n")
+        names = [display_name(method, labels) for method in table["method"]]
+        labelled = table.copy()
+        labelled.insert(3, "label", names)
+        labelled.to_csv(half, index=False, lineterminator="\n")
     notes = list(dict.fromkeys(filter(None, table["note"])))
     blocks = []
     for (policy, setting), part in table.groupby(["policy", "setting"], sort=False):
         rows = []
         for row in part.to_dict("records"):
+            label = display_name(row["method"], labels)
             mark = f" [{notes.index(row['note']) + 1}]" if row["note"] else ""
             rows.append(
                 [
-                    row["label"] + mark,
+                    label + mark,
                     *(_with_error(row[name], row[f"{name}_se"]) for name in ERRORS),
-                    f"{row['converged']:.0%}".replace("%", " %"),
-                    f"{row['identified']:.0%}".replace("%", " %"),
-                    f"{row['iterations']:.0f}" if row["iterations"] else "closed form",
+                    _share(row["converged"]),
+                    _share(row["identified"]),
+                    _iterations(row["iterations"]),
                 ]
             )
         blocks.append((f"{policy}, {setting}", rows))
@@ -226,8 +256,6 @@ def write_propensity_errors(
     listing = Listing(head, blocks)
     write_text(stem.with_suffix(".md"), listing_markdown(listing, caption))
     write_text(stem.with_suffix(".tex"), listing_latex(listing, caption, f"tab:{stem.name}"))
-    drawn = iterations_figure(frame[frame["error"].notna()], order, labels)
-    save_figure(drawn, *figure)
 
 
 def report_log(log: LogFiles) -> dict[str, Any]:

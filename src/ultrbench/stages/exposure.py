@@ -14,6 +14,14 @@ from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
 
 MEASURES = ("Gini", "Coverage", "Diversity", "Novelty", "Serendipity")
+DEFINITIONS = (
+    "of the displays so far, Gini is that of the documents' exposure within their query, each place"
+    " weighted by its examination probability, and coverage the share of a query's documents that"
+    " were among the first {top}; of the first {top} documents of the ranker, diversity is the mean"
+    " cosine distance of standardised features, novelty the mean -log2 of the share of the query's"
+    " clicks in the held-out log of the logging policy, in bits, and serendipity the share that is"
+    " relevant and not among the logging policy's first {top}"
+)
 
 
 def measure_exposure(

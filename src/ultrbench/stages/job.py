@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ultrbench.bars import bar
 from ultrbench.errors import UserError
 
 Part = Callable[[Any], list[Path]]
@@ -57,11 +58,11 @@ def job(snakemake: Any) -> Iterator[None]:
                 with (
                     contextlib.redirect_stdout(log),
                     contextlib.redirect_stderr(log),
-                    _one_thread(),
+                    one_thread(),
                 ):
                     yield
             except Exception as error:
-                sentence = _sentence(error)
+                sentence = sentence_of(error)
                 print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
                 print(sentence or traceback.format_exc().rstrip(), file=log)
                 sys.exit(1)
@@ -69,12 +70,18 @@ def job(snakemake: Any) -> Iterator[None]:
                 faulthandler.disable()  # once the log is closed, its number may go to another
             print(f"done in {time.monotonic() - started:.1f} s", file=log)
     except OSError as error:  # the log cannot be written
-        print(f"ultrbench: {_sentence(error) or error}", file=sys.stderr)
+        print(f"ultrbench: {sentence_of(error) or error}", file=sys.stderr)
         sys.exit(1)
 
 
-def _sentence(error: Exception) -> str | None:
-    """What to tell of an error that is not the program's own; None of one that is."""
+def sentence_of(error: Exception) -> str | None:
+    """Return what to tell of an error that is not the program's own; None of one that is.
+
+    Examples
+    --------
+    >>> sentence_of(UserError("mine.csv: no such file")), sentence_of(KeyError("theta"))
+    ('mine.csv: no such file', None)
+    """
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -91,7 +98,15 @@ def _sentence(error: Exception) -> str | None:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Keep every library to one thread, so that sums have one order.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     os.environ["OMP_NUM_THREADS"]
+    '1'
+    """
     from threadpoolctl import threadpool_limits
 
     # The limits reach libraries that are loaded, the variables those that the stage will load.
@@ -128,7 +143,7 @@ def replicates(snakemake: Any) -> Iterator[tuple[int, Part]]:
     8 ['c', 'd']
     """
     seeds = snakemake.params.seeds
-    for index, seed in enumerate(seeds):
+    for index, seed in enumerate(bar("replicates", seeds)):
 
         def part(files: Any, index: int = index) -> list[Path]:
             size = len(files) // len(seeds)

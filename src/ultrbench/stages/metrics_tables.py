@@ -16,21 +16,13 @@ from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import MISSING
 from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
 from ultrbench.stages.counterfactual import CLIP
-from ultrbench.stages.exposure import MEASURES, top_places
+from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 SHORT_WARNINGS = {
     "deterministic": "one order a query",
     "effective sample size": "few effective clicks",
     "single session": "queries with one session",
 }
-BEYOND = (
-    "of the displays so far, Gini is that of the documents' exposure within their query, each place"
-    " weighted by its examination probability, and coverage the share of a query's documents that"
-    " were among the first {top}; of the first {top} documents of the ranker, diversity is the mean"
-    " cosine distance of standardised features, novelty the mean -log2 of the share of the query's"
-    " clicks in the held-out log of the logging policy, in bits, and serendipity the share that is"
-    " relevant and not among the logging policy's first {top}"
-)
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,6 @@ class Rows:
 
 def write_metrics_table(
     rounds: Path,
-    exposure: Path | None,
     stem: Path,
     rows: Rows,
     *,
@@ -73,8 +64,6 @@ def write_metrics_table(
     ----------
     rounds : pathlib.Path
         From `ultrbench.stages.evaluation.evaluate_rankers`.
-    exposure : pathlib.Path or None
-        From `ultrbench.stages.exposure.measure_exposure`, for further columns.
     stem : pathlib.Path
         Table to write, without its ending; the csv holds every metric that was measured.
     rows : Rows
@@ -85,15 +74,10 @@ def write_metrics_table(
         Columns.
     """
     candidates, validation = ranking
-    frame = _last(pd.read_csv(rounds))
+    frame = pd.read_csv(rounds)
+    frame = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
     frame = frame[(frame["candidates"] == candidates) & (frame["validation"] == validation)]
     values = frame.drop(columns=["candidates", "validation", "round"])
-    columns, more = list(metrics), ""
-    if exposure is not None:
-        beyond = _last(pd.read_csv(exposure)).drop(columns="round")
-        values = values.merge(beyond, on=["method", "seed"], how="left")
-        columns += MEASURES
-        more = f" Beyond accuracy: {BEYOND.format(top=top_places(rows.list_size))}."
     by = values.drop(columns="seed").groupby("method", sort=False)
     means = by.mean()
     numbers = means.join(by.std().add_suffix(" sd")).reset_index()
@@ -102,9 +86,9 @@ def write_metrics_table(
         f"All metrics, {rows.where}, {candidates} candidates, rankers stopped by {validation}:"
         f" means over test queries and {values['seed'].nunique()} replicates. Headline metric:"
         f" {rows.headline}, whose assumed user {parse_metric(rows.headline).user}. R and AP count"
-        f" the relevant documents of the list.{more} Descriptive, not tested."
+        " the relevant documents of the list. Descriptive, not tested."
     )
-    table = descriptive_table(means[columns], rows.groups, numbers, labels=rows.labels)
+    table = descriptive_table(means[list(metrics)], rows.groups, numbers, labels=rows.labels)
     write_table(stem, table, caption)
 
 
@@ -172,7 +156,7 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
         f"Beyond accuracy by round, {rows.where}: @r is the display by the ranker of round r, after"
         " the logging policy's and those of the rounds before. On test queries,"
         f" {rows.list_size} candidates each, every query a catalogue of its own:"
-        f" {BEYOND.format(top=top_places(rows.list_size))}. Means over queries and"
+        f" {DEFINITIONS.format(top=top_places(rows.list_size))}. Means over queries and"
         f" {frame['seed'].nunique()} replicates. Descriptive, not tested."
     )
     write_table(stem, descriptive_table(shown, rows.groups, frame, labels=rows.labels), caption)
@@ -180,6 +164,8 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
 
 def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
     """Write how well each theta estimates the worth of the rankers from held-out clicks.
+
+    Without a truth, of a click log of one's own, the table has the estimates themselves.
 
     Parameters
     ----------
@@ -191,6 +177,9 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
         Labels and caption.
     """
     frame = pd.read_csv(estimates, keep_default_na=False, na_values=[""]).fillna({"warnings": ""})
+    if frame["truth"].isna().all():
+        _write_estimates_table(frame, stem, rows)
+        return
     keys = ["theta", "form", "scale"]
     by = frame.groupby(keys, sort=False)
     summary = summarise_estimates(frame, keys)
@@ -232,6 +221,52 @@ def write_counterfactual_table(estimates: Path, stem: Path, rows: Rows) -> None:
     write_table(stem, table, caption)
 
 
+def _write_estimates_table(frame: pd.DataFrame, stem: Path, rows: Rows) -> None:
+    keys = ["theta", "ranker", "form"]
+    numbers = (
+        frame.groupby(keys, sort=False)
+        .agg(
+            **{name: (name, "mean") for name in ("estimate", "low", "high")},
+            effective_sample_size=("effective_sample_size", "mean"),
+            replicates=("seed", "nunique"),
+            warnings=("warnings", _distinct),
+        )
+        .reset_index()
+    )
+    numbers["text"] = [
+        MISSING if np.isnan(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        for value, low, high in zip(*(numbers[n] for n in ("estimate", "low", "high")), strict=True)
+    ]
+    numbers["row"] = numbers["theta"] + " " + numbers["ranker"]
+    by_row = numbers.groupby("row", sort=False)
+    shown = numbers.pivot_table(index="row", columns="form", values="text", aggfunc="first")
+    shown = shown[list(dict.fromkeys(numbers["form"]))].fillna(MISSING)
+    shown["Effective clicks"] = _texts(by_row["effective_sample_size"].first()[shown.index], ",.0f")
+    shown["Warnings"] = by_row["warnings"].agg(_distinct)[shown.index].map(_shortened)
+    groups = {
+        f"Propensities of {display_name(theta, rows.labels)}": list(part.unique())
+        for theta, part in numbers.groupby("theta", sort=False)["row"]
+    }
+    labels = {
+        row: display_name(ranker, rows.labels)
+        for row, ranker in zip(numbers["row"], numbers["ranker"], strict=True)
+    }
+    caption = (
+        f"Counterfactual evaluation, {rows.where}: the worth of the rankers, estimated from the"
+        " clicks of the log on test queries with each method's propensities θ. There is no truth"
+        " to compare with. Self-normalised: the mean discount 1 / log2(rank + 1) of an examined"
+        " click, which orders rankers. IPS, where θ is known absolutely: discounted clicks of a"
+        f" session that examined all; clipped: propensities below {CLIP:g} of the first are raised"
+        " to it. In brackets 95 % intervals (sessions resampled within queries, θ taken as given)."
+        f" Means over {int(numbers['replicates'].max())} replicates of the rankers, which share"
+        " the log. Descriptive, not tested."
+    )
+    table = descriptive_table(
+        shown, groups, numbers.drop(columns=["text", "row"]), corner="Ranker", labels=labels
+    )
+    write_table(stem, table, caption)
+
+
 def _texts(values: pd.Series, form: str) -> list[str]:
     return [MISSING if np.isnan(value) else format(value, form) for value in values]
 
@@ -252,7 +287,7 @@ def draw_counterfactual(
     order: Sequence[str],
     labels: Mapping[str, str],
 ) -> None:
-    """Draw estimated against true worth to a pdf and a png, from the estimates by policy."""
+    """Draw estimated against true worth to files, from the estimates by policy."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in estimates.items()]
     frame = pd.concat(parts, ignore_index=True).dropna(subset="estimate")
     save_figure(counterfactual_figure(frame, order, labels), *files)
@@ -264,7 +299,7 @@ def draw_exposure(
     order: Sequence[str],
     labels: Mapping[str, str],
 ) -> None:
-    """Draw the Gini coefficient by round to a pdf and a png, from the measures by policy."""
+    """Draw the Gini coefficient by round to files, from the measures by policy."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in exposures.items()]
     frame = pd.concat(parts, ignore_index=True).rename(columns={"Gini": "value"})
     frame = frame[frame["method"] != "logging_policy"]
@@ -283,7 +318,7 @@ def write_catalogue_tables(
     sampled, exposed : pathlib.Path
         Tables to write, without their ending.
     figure : sequence of pathlib.Path
-        ``.pdf`` and ``.png`` to write, of the sampled metric.
+        ``.pdf``, ``.png`` and ``.svg`` to write, of the sampled metric.
     """
     rankers = pd.read_csv(exposure)
     items, users = (int(rankers[name].iloc[0]) for name in ("items", "users"))
@@ -323,7 +358,3 @@ def write_catalogue_tables(
     shown = rankers.drop(columns=["items", "users"]).set_index("ranker")
     groups = {"Rankers": list(shown.index)}
     write_table(exposed, descriptive_table(shown, groups, rankers, corner="Ranker"), caption)
-
-
-def _last(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[frame["round"] == frame.groupby("method")["round"].transform("max")]

@@ -14,8 +14,12 @@ from ultrbench.files import read_json, write_text
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.reporting import figures
 from ultrbench.reporting.captions import results_caption
-from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import (
+    COMPARISON_COLUMNS,
+    LEARNED,
+    ResultsTable,
+    add_group,
+    comparison_cells,
     results_table,
     table_csv,
     table_latex,
@@ -24,23 +28,14 @@ from ultrbench.reporting.tables import (
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
 from ultrbench.stages.evaluation import KEYS, TESTS_SEED
-
-LEARNED = "Learned from clicks"
-COMPARISON_COLUMNS = [
-    "difference",
-    "95 % interval",
-    "p",
-    "p, Holm",
-    "p, max-T",
-    "MDE",
-    "wins/ties/losses",
-]
+from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 
 def write_tables(
     dataset: Path,
     comparisons: Path,
     conventions: Path,
+    exposure: Path | None,
     stems: Mapping[tuple[str, str], Path],
     *,
     groups: Mapping[str, Sequence[str]],
@@ -53,6 +48,7 @@ def write_tables(
     name: str,
     policy: str,
     setting: str,
+    remark: str = "",
 ) -> None:
     """Write the results tables of a setting as ``.csv``, ``.md`` and ``.tex``.
 
@@ -62,6 +58,8 @@ def write_tables(
         Folder of the prepared data set.
     comparisons, conventions : pathlib.Path
         From the stage `evaluation`.
+    exposure : pathlib.Path or None
+        From the stage `exposure`, for a group of columns of the table of truncated candidates.
     stems : mapping of (str, str) to pathlib.Path
         Where to write, without the ending, by kind of candidates and of validation.
     groups, labels, metrics
@@ -74,9 +72,12 @@ def write_tables(
         From the config, for the caption.
     name, policy, setting : str
         Data set, policy and setting as named in the config.
+    remark : str
+        What the caption ends with.
     """
     numbers, notes = pd.read_csv(comparisons), pd.read_csv(conventions)
     about = read_json(dataset / "dataset.json")
+    displayed = "truncated", next(validation for _, validation in stems)
     for (candidates, validation), stem in stems.items():
         kept = numbers[(numbers.candidates == candidates) & (numbers.validation == validation)]
         noted = notes[(notes.candidates == candidates) & (notes.validation == validation)]
@@ -98,6 +99,13 @@ def write_tables(
             labels=labels,
             primary=headline,
         )
+        if exposure is not None and (candidates, validation) == displayed:
+            table = _with_exposure(table, exposure)
+            caption += (
+                " Exposure, on the displayed candidates:"
+                f" {DEFINITIONS.format(top=top_places(list_size))}; descriptive."
+            )
+        caption = f"{caption} {remark}".rstrip()
         label = f"tab:{stem.name}"
         for ending, text in (
             (".csv", table_csv(table)),
@@ -105,6 +113,14 @@ def write_tables(
             (".tex", table_latex(table, caption, label)),
         ):
             write_text(stem.with_name(stem.name + ending), text)
+
+
+def _with_exposure(table: ResultsTable, exposure: Path) -> ResultsTable:
+    frame = pd.read_csv(exposure)
+    last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+    by = last.groupby("method")
+    short = {measure: measure if len(measure) < 5 else measure[:3] + "." for measure in MEASURES}
+    return add_group(table, "Exposure", by[list(MEASURES)].mean(), by.size(), short)
 
 
 @dataclass(frozen=True)
@@ -193,17 +209,17 @@ def rounds_frame(
 
 
 def draw_propensities(estimates: Sequence[ThetaFiles], files: Sequence[Path], **style: Any) -> None:
-    """Draw learned against true propensities to a pdf and a png."""
+    """Draw learned against true propensities to files."""
     figures.save_figure(figures.propensity_figure(propensity_frame(estimates), **style), *files)
 
 
 def draw_grades(dataset: Path, logs: Iterable[tuple[str, Path]], files: Sequence[Path]) -> None:
-    """Draw the share of grades by logged position to a pdf and a png."""
+    """Draw the share of grades by logged position to files."""
     figures.save_figure(figures.grades_figure(grades_frame(dataset, logs)), *files)
 
 
 def draw_rounds(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
-    """Draw the headline metric by round to a pdf and a png; random order is left out."""
+    """Draw the headline metric by round to files; random order is left out."""
     frame = frame[frame["method"] != "random_order"]
     figures.save_figure(figures.rounds_figure(frame, **style), *files)
 
@@ -212,28 +228,6 @@ def draw_spread(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> Non
     """Draw the headline metric of the last round with its spread over seeds."""
     last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
     figures.save_figure(figures.spread_figure(last, **style), *files)
-
-
-def _comparison_cells(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
-    """One line of the summary's comparison with the reference, as text."""
-    cells = [display_name(row["method"], labels), f"{row['mean']:.4f}"]
-    if row["method"] == row["reference"]:
-        return [*cells, "the reference", *[""] * (len(COMPARISON_COLUMNS) - 1)]
-    interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
-    corrected = [
-        "" if np.isnan(row[name]) else f"{row[name]:.3g}" for name in ("p_holm", "p_max_t")
-    ]
-    counts = f"{row['wins']}/{row['ties']}/{row['losses']}"
-    difference = f"{row['difference']:+.4f}"
-    return [
-        *cells,
-        difference,
-        interval,
-        f"{row['p']:.3g}",
-        *corrected,
-        f"{row['mde']:.4f}",
-        counts,
-    ]
 
 
 def write_summary(
@@ -275,7 +269,7 @@ def write_summary(
         for (candidates, validation), part in frame.groupby(KEYS, sort=False):
             lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
             ranked = part.sort_values("mean", ascending=False, kind="stable")
-            rows = [_comparison_cells(row, labels) for row in ranked.to_dict("records")]
+            rows = [comparison_cells(row, labels) for row in ranked.to_dict("records")]
             headers = ["Method", headline, *COMPARISON_COLUMNS]
             lines += [tabulate(rows, headers, tablefmt="pipe", disable_numparse=True), ""]
     here = summary.parent

@@ -8,6 +8,7 @@ import numpy as np
 from ultrbench.datasets.split import SPLITS, read_split
 from ultrbench.files import read_json, write_arrays, write_json
 from ultrbench.simulation.policies import score_documents, split_queries, truncate
+from ultrbench.stages.features import bin_candidates
 
 
 def train_policy(
@@ -30,6 +31,7 @@ def train_policy(
         ``.npz`` to write; for each split ``{split}_queries`` (logged queries, int64 [queries]),
         ``{split}_documents`` (rows by descending score, int64 [queries, list_size], -1 pads) and
         ``{split}_scores`` (float64, NaN pads), and ``test_all_scores`` (float64 [documents]).
+        Beside it ``.train.bin`` and ``.vali.bin``, the features of the candidates for LightGBM.
     report : pathlib.Path
         ``.json`` to write: what the policy was trained on.
     policy, policy_queries, list_size, seed
@@ -49,6 +51,7 @@ def train_policy(
             f"{name}_scores": top,
         }
     write_arrays(candidates, arrays)
+    bin_candidates(dataset, candidates, seed)
     write_json(
         report,
         {

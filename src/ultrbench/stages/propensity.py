@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ultrbench.datasets.split import hide_features, read_split
 from ultrbench.files import write_text
 from ultrbench.propensity import naive
 from ultrbench.propensity.estimate import find_estimator, write_estimate
 from ultrbench.propensity.position_effects import UnmovedDocumentsError
 from ultrbench.simulation.log import read_rounds
 from ultrbench.simulation.truth import read_truth, read_truth_columns
+from ultrbench.stages.features import candidate_features
 
 NOT_YET = (
     "no document has been seen at two positions yet: clicks are taken at face value (naive, 1 at"
@@ -20,7 +20,8 @@ NOT_YET = (
 
 
 def estimate_propensity(
-    dataset: Path,
+    dataset: Path | None,
+    candidates: Path | None,
     logs: Sequence[Path],
     table: Path,
     report: Path,
@@ -37,8 +38,10 @@ def estimate_propensity(
 
     Parameters
     ----------
-    dataset : pathlib.Path
-        Folder of the prepared data set.
+    dataset : pathlib.Path or None
+        Folder of the prepared data set; None for an estimator that takes no features.
+    candidates : pathlib.Path or None
+        ``.npz`` of the logging policy, beside which bins are used.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to use.
     table, report : pathlib.Path
@@ -62,11 +65,16 @@ def estimate_propensity(
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
     truth = [folder / "truth.csv" for folder in logs]
+    features = None
+    if dataset:
+        features, _ = candidate_features(
+            dataset, candidates, hidden_features=hidden_features, seed=seed
+        )
     log = read_rounds(logs, "train")
     try:
         estimate = find_estimator(estimator["kind"])(
             log,
-            features=hide_features(read_split(dataset, "train").features, hidden_features, seed),
+            features=features,
             truth=read_truth(truth),
             columns=read_truth_columns(truth),
             seed=seed,

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.datasets.split import Split, hide_features, read_split
+from ultrbench.datasets.split import Split, read_split
 from ultrbench.errors import UserError
 from ultrbench.files import read_arrays, read_json, write_arrays, write_json, write_text
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.ranking import boosting, targets
-from ultrbench.ranking.model import predict
+from ultrbench.ranking.model import predict_staged
 from ultrbench.ranking.weights import weighted_clicks
 from ultrbench.simulation.clicks import attraction
 from ultrbench.simulation.log import ClickLog, read_rounds
 from ultrbench.simulation.truth import read_truth
+from ultrbench.stages.features import candidate_features
 from ultrbench.study import SIZE
 
 
@@ -39,7 +40,7 @@ def _training_target(
 
 def train_ranker(
     dataset: Path,
-    candidates: Path,
+    candidates: Path | None,
     logs: Sequence[Path],
     model: Path,
     report: Path,
@@ -61,7 +62,8 @@ def train_ranker(
     Parameters
     ----------
     dataset, candidates : pathlib.Path
-        Outputs of the stages before.
+        Outputs of the stages before; bins beside the candidates are used. Without validation by
+        grades `candidates` may be None.
     logs : sequence of pathlib.Path
         Folders of the logging rounds to train on.
     model, report, scores : pathlib.Path
@@ -121,9 +123,12 @@ def train_ranker(
                 " has none; leave `clicks` out of training.validation"
             )
         validation["clicks"] = boosting.weighted_lists(clicked)
+    features, validation_features = candidate_features(
+        dataset, candidates, hidden_features=hidden_features, seed=seed
+    )
     stopping = {
         "validation": validation,
-        "validation_features": vali.features,
+        "validation_features": validation_features,
         "patience": training["patience"],
         "cutoff": cutoff,
     }
@@ -131,7 +136,7 @@ def train_ranker(
         fit = boosting.choose_trees(joint_model.read_text(encoding="utf-8"), **stopping)
     else:
         fit = boosting.train(
-            hide_features(train.features, hidden_features, seed),
+            features,
             target,
             objective=objective,
             **{key: training[key] for key in SIZE},
@@ -141,10 +146,7 @@ def train_ranker(
     write_text(model, fit.model)
     write_json(report, {"trees": fit.trees, "curve": fit.curve})
     test = read_split(dataset, "test")
-    write_arrays(
-        scores,
-        {name: predict(fit.model, test.features, n) for name, n in fit.trees.items()},
-    )
+    write_arrays(scores, predict_staged(fit.model, test.features, fit.trees))
 
 
 def _required_truth(truth: np.ndarray | None, key: str) -> np.ndarray:

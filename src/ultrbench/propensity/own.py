@@ -1,0 +1,86 @@
+"""Propensities that somebody else estimated, as a table."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ultrbench.errors import UserError
+from ultrbench.files import write_text
+
+
+def read_own_propensity(path: Path, positions: int) -> np.ndarray:
+    """Read propensities relative to position 1 from a table of one's own.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        ``.csv`` with the columns position, and relative (theta_k / theta_1) or theta, in the order
+        of the positions, as the ``theta.csv`` of a study.
+    positions : int
+        Positions that the click log shows.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[positions]``.
+
+    Raises
+    ------
+    UserError
+        Where a column or a position is missing, or a propensity has no usable inverse.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
+    >>> _ = path.write_text("position,theta\\n1,0.8\\n2,0.4\\n")
+    >>> read_own_propensity(path, 2).tolist()
+    [1.0, 0.5]
+    """
+    import pandas as pd
+
+    form = "wanted is a table with the columns position, and relative or theta"
+    try:
+        # As text first: Python parses every digit, pandas may be off by the last one.
+        frame = pd.read_csv(path, dtype=str, skipinitialspace=True)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {form} ({error})") from None
+    columns = [str(column).strip() for column in frame.columns]
+    frame.columns = pd.Index(columns)
+    known = [c for c in ("relative", "theta") if c in columns and frame[c].notna().any()]
+    if "position" not in columns or not known:
+        raise UserError(f"{path}: it has the columns {', '.join(columns)}; {form}")
+    try:
+        position, value = (frame[c].to_numpy(dtype=np.float64) for c in ("position", known[0]))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}; {form}, all numbers") from None
+    if not np.array_equal(position, np.arange(1, len(position) + 1)):
+        raise UserError(f"{path}: the positions must be 1, 2, 3, ... in this order")
+    if len(position) != positions:
+        raise UserError(
+            f"{path}: it has {len(position)} positions, and the click log shows {positions}"
+        )
+    wrong = np.flatnonzero(~((value > 1e-100) & (value < 1e100)))
+    if len(wrong):
+        raise UserError(
+            f"{path}: {known[0]} at position {wrong[0] + 1} is {value[wrong[0]]}; a number above 0"
+            " is wanted"
+        )
+    return value / value[0]
+
+
+def write_relative(path: Path, relative: np.ndarray) -> None:
+    """Write propensities relative to position 1 as a ``theta.csv``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "theta.csv"
+    >>> write_relative(path, np.array([1.0, 0.5]))
+    >>> read_own_propensity(path, 2).tolist()
+    [1.0, 0.5]
+    """
+    rows = [f"{k},{value!r}" for k, value in enumerate(relative.tolist(), start=1)]
+    write_text(path, "\n".join(["position,relative", *rows, ""]))

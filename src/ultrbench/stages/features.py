@@ -1,0 +1,66 @@
+"""The features of the candidates, binned once by stage `policies` for every fit that follows."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ultrbench.datasets.split import hide_features, read_split
+from ultrbench.files import read_arrays
+from ultrbench.ranking.binned import BinnedFeatures, read_binned, write_binned
+
+BINNED = ("train", "vali")
+
+
+def binned_files(candidates: Path) -> list[Path]:
+    """Return where the bins of a policy's candidates are.
+
+    Examples
+    --------
+    >>> [file.name for file in binned_files(Path("seed1.npz"))]
+    ['seed1.train.bin', 'seed1.vali.bin']
+    """
+    return [candidates.with_suffix(f".{split}.bin") for split in BINNED]
+
+
+def _parts(dataset: Path, candidates: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    documents = read_arrays(candidates)
+    lists = [documents[f"{split}_documents"] for split in BINNED]
+    return [
+        (read_split(dataset, split).features, np.sort(shown[shown >= 0]))
+        for split, shown in zip(BINNED, lists, strict=True)
+    ]
+
+
+def bin_candidates(dataset: Path, candidates: Path, seed: int) -> None:
+    """Bin the features of a policy's training and validation candidates.
+
+    Parameters
+    ----------
+    dataset, candidates : pathlib.Path
+        Folder of the data set, and the ``.npz`` of the policy; `binned_files` are written beside.
+    seed : int
+        Replicate seed.
+    """
+    write_binned(*binned_files(candidates), *_parts(dataset, candidates), seed=seed)
+
+
+def candidate_features(
+    dataset: Path, candidates: Path | None, *, hidden_features: float, seed: int
+) -> tuple[np.ndarray | BinnedFeatures, np.ndarray | BinnedFeatures]:
+    """Return the features of the training and of the validation split, with the bins of a policy.
+
+    Parameters
+    ----------
+    dataset, seed
+        As in `bin_candidates`.
+    candidates : pathlib.Path or None
+        As in `bin_candidates`. Where no bins are beside it, as in an export, each fit makes its
+        own.
+    hidden_features : float
+        Share of the features to hide, which bins cannot.
+    """
+    binned = candidates is not None and all(file.exists() for file in binned_files(candidates))
+    if hidden_features or not binned:
+        train, vali = (read_split(dataset, split).features for split in BINNED)
+        return hide_features(train, hidden_features, seed), vali
+    return read_binned(*binned_files(candidates), *_parts(dataset, candidates))
