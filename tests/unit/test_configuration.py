@@ -64,7 +64,8 @@ def test_harvesting_is_accepted_where_documents_move() -> None:
     harvested = {"methods": {"ctr": {"estimator": "harvest"}}}
     accepted(overlaid(harvested, {"settings": {"static": {"display": "plackett_luce"}}}))
     accepted({"settings": {"static": {"methods": ["naive", "harvest", "fixed_effects"]}}})
-    accepted(harvested | {"settings": {"dynamic": {"methods": ["naive", "ctr"]}}})
+    own = {"methods": {"harvest": {"log": "initial"}}}
+    accepted(own | {"settings": {"dynamic": {"methods": ["naive", "harvest"]}}})
 
 
 def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> None:

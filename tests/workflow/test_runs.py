@@ -1,5 +1,6 @@
 """The workflow end to end: what runs, what runs again, and that bytes repeat."""
 
+import json
 import re
 import signal
 import subprocess
@@ -399,3 +400,24 @@ def test_metrics_do_not_hang_on_clicks(rerun: Study) -> None:
     (rerun.folder / target).unlink()
     rerun.run("--cores", "1", target)
     assert (rerun.folder / target).read_bytes() == measured
+
+
+@pytest.mark.slow
+def test_fixed_effects_display_their_own_rounds(study: Study) -> None:
+    dynamic = {"sessions": 20000, "rounds": 3, "methods": ["naive", "own_rounds"]}
+    study.configure(
+        {
+            "study": {"settings": ["dynamic"], "seeds": [1]},
+            "settings": {"dynamic": dynamic},
+            "methods": {"own_rounds": {"estimator": "fixed_effects", "ranker": "softmax"}},
+        }
+    )
+    study.run("--cores", "2", "propensity")
+    runs = study.folder / "results/runs/tiny/weak/dynamic/seed1"
+    reports = [
+        json.loads((runs / track / "theta/fixed_effects.json").read_text())
+        for track in ("initial/round0", "own_rounds/round1", "own_rounds/round2")
+    ]
+    assert [report["identified"] for report in reports] == [False, True, True]
+    assert "no document has been seen at two positions yet" in reports[0]["notes"][0]
+    assert reports[2]["converged"]
