@@ -33,7 +33,9 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/expected.smk"
 
 
+# The nodes of a cluster may have no way out.
 localrules:
+    fetch_dataset,
     all,
     data,
     policies,

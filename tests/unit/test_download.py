@@ -3,8 +3,10 @@
 import hashlib
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(302, b"", {"Location": "/circle"})
         elif path == "/busy" and visit < 3:
             self.answer(503, b"")
+        elif path == "/late":
+            time.sleep(1)
+            self.serve(path, visit)
         elif path == "/silent":
             time.sleep(1.5)
         elif path == "/trickle":
@@ -198,6 +203,22 @@ def test_what_is_there_is_never_replaced(server, tmp_path):
     assert fetch_dataset(entry, "mine", tmp_path) == tmp_path / "a.zip"
     assert (tmp_path / "a.zip").read_text() == "mine"
     assert server.ranges == []
+
+
+def test_processes_that_share_a_folder_fetch_a_file_once(server, tmp_path):
+    entry = {"path": ["a.zip"], "urls": [{"url": f"{server.url}/late", "sha256": SHA256}]}
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        fetched = list(pool.map(fetch_dataset, [entry] * 3, ["mine"] * 3, [tmp_path / "new"] * 3))
+    assert fetched == [tmp_path / "new" / "a.zip"] * 3
+    assert fetched[0].read_bytes() == BODY
+    assert server.ranges == [None]
+    assert left_over(tmp_path / "new") == ["a.zip"]
+
+
+def test_a_lock_of_a_dead_process_keeps_nobody(server, tmp_path):
+    (tmp_path / ".a.zip.lock").touch()
+    fetch_dataset({"path": ["a.zip"], "urls": [{"url": f"{server.url}/good"}]}, "mine", tmp_path)
+    assert left_over(tmp_path) == ["a.zip"]
 
 
 def test_the_mirror_is_next(server, tmp_path):

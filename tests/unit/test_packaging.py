@@ -37,6 +37,40 @@ def test_the_conda_way_takes_its_versions_from_the_lock() -> None:
     assert pip == {"pip": ["--require-hashes", "-r requirements.lock"]}
 
 
+def test_the_plugin_for_slurm_lacks_nothing_that_no_lock_has() -> None:
+    plugin = (ROOT / "requirements-slurm.txt").read_text()
+    assert "://" not in plugin
+    own = dict(re.findall(r"^([\w.-]+)==([\w.]+)", plugin, flags=re.MULTILINE))
+    assert set(own) == {
+        "snakemake-executor-plugin-slurm",
+        "snakemake-executor-plugin-slurm-jobstep",
+    }
+    assert not set(own) & set(LOCKED)
+    assert plugin.count("--hash=sha256:") >= len(own)
+
+
+def test_the_container_runs_the_commands_of_the_continuous_integration() -> None:
+    recipe = (ROOT / "Dockerfile").read_text()
+    script = (ROOT / ".ci/run").read_text()
+    assert re.search(r"^CMD (.+)$", recipe, re.MULTILINE)[1] == '["bash", ".ci/run"]'
+    jobs = [
+        yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())["ci"]["script"][0],
+        yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["ci"]["steps"][-1][
+            "run"
+        ],
+    ]
+    assert jobs == ["bash .ci/run"] * 2
+    # What the script would install is there already, from the lock and by the Makefile's own way.
+    packages = re.search(r"--no-install-recommends ([a-z -]+)\)", script)[1].split()
+    assert set(packages) <= set(re.search(r"--no-install-recommends (.+) \\", recipe)[1].split())
+    target = re.search(r"^RUN make (\S+)$", recipe, re.MULTILINE)[1]
+    assert f"\n{target}: requirements.lock" in (ROOT / "Makefile").read_text()
+    # The Python of the recipe is that of the workflow's container and of the integration.
+    image = re.search(r"^FROM (\S+)$", recipe, re.MULTILINE)[1]
+    assert f'container: "docker://{image}"' in (ROOT / "Snakefile").read_text()
+    assert image == "python:3.11-slim"
+
+
 def test_the_citation_names_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PROJECT["version"] == ultrbench.__version__

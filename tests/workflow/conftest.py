@@ -14,7 +14,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 # Written anew by every run: what the machine did, not what the study found.
-TIMED = ("results/logs", "results/benchmarks", "results/provenance")
+TIMED = ("results/logs", "results/benchmarks", "results/provenance", "results/disk_use")
 
 TINY = {
     "study": {

@@ -274,6 +274,27 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     assert "There is no truth to compare with" in clicks.read_text()
 
 
+def test_click_logs_may_go_and_come_again_where_they_are_needed(study: Study) -> None:
+    study.configure(
+        {
+            "study": {"settings": ["static"], "seeds": [1]},
+            "settings": {"static": {"methods": ["naive", "randomization"]}},
+        }
+    )
+    arguments = ("metrics", "--config", "keep_click_logs=False")
+    study.run("--cores", "2", *arguments)
+    results = study.hashes()
+    assert not [file for file in results if file.endswith(".clicks.parquet")]
+    assert "results/evaluation/tiny/weak/static/counterfactual.csv" in results
+    assert study.jobs(*arguments) == {}
+    edit(study, "propensity/randomization.py")
+    jobs = study.jobs(*arguments)
+    assert jobs["simulate_clicks"] == jobs["simulate_initial_clicks"] == 1
+    assert not {"prepare_dataset", "train_policy"} & set(jobs)
+    study.run("--cores", "2", *arguments)
+    assert study.hashes() == results
+
+
 def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:
     table = pd.read_csv(finished.folder / "results/tables/tiny/propensity_error.csv")
     static = table[table["setting"] == "static"].set_index("method")

@@ -6,7 +6,7 @@ rule simulate_clicks:
         code=click_model_code,
     output:
         truth=per_seed(f"{ROUND}/truth.csv"),
-        log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),
+        log=click_log(per_seed(f"{ROUND}/{{file}}", file=LOG_FILES)),
     log:
         "results/logs/clicks/{dataset}/{policy}/{setting}/{track}.{round}.log",
     benchmark:
@@ -31,8 +31,8 @@ rule simulate_clicks:
 use rule simulate_clicks as simulate_initial_clicks with:
     output:
         truth=per_seed(f"{ROUND}/truth.csv"),
-        log=per_seed(f"{ROUND}/{{file}}", file=LOG_FILES),
-        held_out=per_seed(f"{ROUND}/{{file}}", file=HELD_OUT_FILES),
+        log=click_log(per_seed(f"{ROUND}/{{file}}", file=LOG_FILES)),
+        held_out=click_log(per_seed(f"{ROUND}/{{file}}", file=HELD_OUT_FILES)),
     wildcard_constraints:
         setting=names(SIMULATED),
         track="initial",

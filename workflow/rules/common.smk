@@ -100,6 +100,11 @@ def per_seed(pattern, **values):
     return expand(pattern, seed=SEEDS, allow_missing=True, **values)
 
 
+def click_log(files):
+    """Click logs of the simulation, which may go once nothing needs them any more."""
+    return files if config["keep_click_logs"] else temp(files)
+
+
 def at(pattern, wildcards, **values):
     """Fill a pattern with wildcards and other values, which come first."""
     return pattern.format(**dict(wildcards.items()) | values)

@@ -1,6 +1,7 @@
 rule fetch_dataset:
     output:
-        f"{config['downloads']}/{{archive}}",
+        # Not removed before the job: another project may have put it there meanwhile.
+        update(f"{config['downloads']}/{{archive}}"),
     log:
         "results/logs/data/fetch.{archive}.log",
     wildcard_constraints:

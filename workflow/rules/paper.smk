@@ -137,7 +137,8 @@ rule write_provenance:
         datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
         code=code("stages.provenance"),
     output:
-        "results/provenance.json",
+        provenance="results/provenance.json",
+        disk_use="results/disk_use.md",
     log:
         "results/logs/paper/provenance.log",
     threads: 1
@@ -146,9 +147,10 @@ rule write_provenance:
     params:
         config=config,
         datasets=STUDY["datasets"],
+        downloads=config["downloads"],
         source=workflow.basedir,
     message:
-        "Note versions, commit and checksums"
+        "Note versions, commit, checksums and disk use"
     script:
         "../scripts/write_provenance.py"
 

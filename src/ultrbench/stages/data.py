@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
     ----------
     entry, name, downloads
         Registry entry of kind ``letor``, its name, and the folder for downloads. A download goes
-        to the first place of ``path``; the addresses are tried in order.
+        to the first place of ``path``; the addresses are tried in order. Of processes that want
+        the same file, one downloads it.
 
     Raises
     ------
@@ -61,17 +62,18 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
     >>> fetch_dataset({"path": ["a.zip"]}, "mine", folder).name
     'a.zip'
     """
-    from ultrbench.datasets.download import download
+    from ultrbench.datasets.download import alone, download
 
-    if source := find_source(entry, downloads):
-        return source
     failures = []
-    for address in entry.get("urls", []):
-        try:
-            target = _places(entry, downloads)[0]
-            return download(address["url"], target, address.get("sha256"))
-        except UserError as error:
-            failures.append(str(error))
+    target = _places(entry, downloads)[0]
+    with alone(target) if entry.get("urls") else nullcontext():
+        if source := find_source(entry, downloads):
+            return source
+        for address in entry.get("urls", []):
+            try:
+                return download(address["url"], target, address.get("sha256"))
+            except UserError as error:
+                failures.append(str(error))
     raise UserError("\n".join([*failures, _absent(entry, name, downloads)]))
 
 
