@@ -15,7 +15,7 @@ PRINTED = 0.0005
 SPREAD = 3
 COMPUTING = ("lightgbm", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy")
 # Paths and names that no number hangs on.
-_APART = ("downloads", "registry", "claims")
+_APART = ("downloads", "registry", "claims", "keep_click_logs")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def differences(
             lacks = "the run lacks it" if row["_merge"] == "left_only" else "it was not expected"
             off.append(Difference(f"{where}: {lacks}", float("inf")))
             continue
-        own = []
+        own: list[Difference] = []
         for column, spread in about.numbers.items():
             compared += 1
             own += _number(row, column, spread, where, same)
@@ -200,7 +200,7 @@ def _short(value: Any) -> str:
 
 
 def _flat(config: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    flat = {}
+    flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{above}{key}.")

@@ -223,7 +223,8 @@ def _diagnosis(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print how a run compares with the expected results; return 0 where it agrees, else 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m ultrbench.stages.expected", description=check.__doc__.splitlines()[0]
+        prog="python -m ultrbench.stages.expected",
+        description="Compare a run with the expected results.",
     )
     parser.add_argument("results", nargs="?", default="results", type=Path)
     parser.add_argument("expected", nargs="?", type=Path, help="default: expected/ in the results")

@@ -161,7 +161,7 @@ def _results(
     return [{"title": name, "tables": tables} for name, tables in shown.items()]
 
 
-def _drawing(figure: Path, captions: Mapping[str, Path], many: bool) -> dict[str, str]:
+def _drawing(figure: Path, captions: Mapping[str, Path], many: bool) -> dict[str, Any]:
     kind, _, setting = figure.stem.partition(".")
     caption = " ".join(captions[kind].read_text(encoding="utf-8").split())
     title = kind.replace("_", " ").capitalize()
