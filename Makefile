@@ -1,12 +1,18 @@
-# Two commands for a bare machine: `make reproduce` and `make test`. All else is plain snakemake.
+# `make reproduce` and `make test` are for a bare machine; all else is plain snakemake.
 PYTHON ?= python3
 CORES ?= all
 BIN = .venv/bin
 
-.PHONY: reproduce test test-slow lint
+.PHONY: reproduce check progress test test-slow lint
 
 reproduce: .venv/installed
 	$(BIN)/snakemake --cores $(CORES)
+
+check: .venv/installed
+	$(BIN)/python -m ultrbench.stages.expected
+
+progress: .venv/installed
+	$(BIN)/python -m ultrbench.reporting.progress
 
 test: .venv/installed lint
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"

@@ -6,6 +6,9 @@ min_version("9.10")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 container: "docker://python:3.11-slim"
 
 
@@ -25,6 +28,9 @@ include: "workflow/rules/paper.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/tuning.smk"
+include: "workflow/rules/report_inputs.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/expected.smk"
 
 
 # The nodes of a cluster may have no way out.
@@ -45,6 +51,15 @@ localrules:
     claims,
     sweeps,
     tuning,
+    report,
+    expected,
+
+
+onerror:
+    for file in log:
+        print(
+            *advice_on(read_run(Path(file).read_text())), sep="\n", file=sys.stderr
+        )
 
 
 rule all:

@@ -389,11 +389,16 @@ def _click_model_problems(
 
 
 def _unmoved_documents(name: str, config: Mapping[str, Any]) -> Iterator[Problem]:
-    """Estimators that compare a document with itself, where the first round moves none."""
+    """Estimators that compare a document with itself, where the rounds in use move none."""
     setting = config["settings"][name]
     if setting["display"] != "policy":
         return
-    when = "the one round" if setting["rounds"] == 1 else "round 0"
+    if setting["rounds"] == 1:
+        when = "the one round"
+    elif setting["training_rounds"] == "last":
+        when = "a round, and `training_rounds: last` uses no other"
+    else:
+        return
     for method in setting.get("methods", []):
         entry = config.get("methods", {}).get(method, {})
         estimator = entry.get("estimator")

@@ -1,5 +1,7 @@
 """The choice model: closed forms, an independent implementation, identification, intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,6 +53,9 @@ def test_position_effects_equal_minimisation_by_another_optimiser():
     best = minimize(loss, np.zeros(5), tol=1e-12).x
     np.testing.assert_allclose(fit.position[1:], best[:3], atol=1e-5)
     np.testing.assert_allclose(fit.control, best[3:], atol=1e-5)
+    nearby = replace(fit, position=fit.position + 0.3, control=fit.control - 0.3)
+    again = fit_choice(clicks, shown, x, np.arange(40), offset=offset, ridge=0.1, start=nearby)
+    np.testing.assert_allclose(again.position, fit.position, atol=1e-9)
 
 
 @settings(max_examples=25, deadline=None)

@@ -64,6 +64,8 @@ def test_harvesting_is_accepted_where_documents_move() -> None:
     harvested = {"methods": {"ctr": {"estimator": "harvest"}}}
     accepted(overlaid(harvested, {"settings": {"static": {"display": "plackett_luce"}}}))
     accepted({"settings": {"static": {"methods": ["naive", "harvest", "fixed_effects"]}}})
+    own = {"methods": {"harvest": {"log": "initial"}}}
+    accepted(own | {"settings": {"dynamic": {"methods": ["naive", "harvest"]}}})
 
 
 def test_schema_is_a_json_schema_that_describes_and_closes_every_mapping() -> None:
@@ -395,12 +397,13 @@ REFUSALS = [
     ),
     (
         {
-            "settings": {"dynamic": {"methods": ["naive", "rem"]}},
+            "settings": {"dynamic": {"methods": ["naive", "rem"], "training_rounds": "last"}},
             "methods": {"rem": {"estimator": "fixed_effects"}},
         },
         "settings.dynamic.methods: rem has an estimator of kind fixed_effects and needs documents "
-        "that were seen at several positions, and the initial log shows one list a query in round "
-        "0; give the method `log: randomized`, or the setting `display: plackett_luce`.",
+        "that were seen at several positions, and the initial log shows one list a query in a "
+        "round, and `training_rounds: last` uses no other; give the method `log: randomized`, or "
+        "the setting `display: plackett_luce`.",
     ),
     (
         {"training": {"validation": ["fixed", "grades"]}},

@@ -73,9 +73,9 @@ def figures(policies=("weak",), methods=("naive", "dla"), seeds=(1, 2)):
 
 
 def saved(figure, folder: Path) -> dict[str, str]:
-    save_figure(figure, folder / "f.pdf", folder / "f.png")
+    save_figure(figure, *(folder / f"f.{ending}" for ending in ("pdf", "png", "svg")))
     files = sorted(folder.iterdir())
-    assert [path.name for path in files] == ["f.pdf", "f.png"]
+    assert [path.name for path in files] == ["f.pdf", "f.png", "f.svg"]
     return {path.suffix: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
@@ -216,6 +216,15 @@ def test_spread_figure_writes_what_lies_far_below():
     for axes in spread_figure(frame, ORDER, metric="nDCG@5").axes:
         assert [text.get_text() for text in axes.texts] == ["◂ 0.300"]
         assert axes.get_xlim()[0] > 0.7
+
+
+def test_spread_figure_draws_what_lies_far_below_in_another_panel_only():
+    methods = ["naive", "oracle", "dla"]
+    frame = values(policies=["weak", "strong"], methods=methods, rounds=(0,))
+    frame.loc[(frame["method"] == "dla") & (frame["policy"] == "strong"), "value"] = 0.3
+    weak, strong = spread_figure(frame, ORDER, metric="nDCG@5").axes
+    assert [len(axes.texts) for axes in (weak, strong)] == [0, 1]
+    assert len(weak.lines) == 3
 
 
 def test_values_that_are_missing_leave_a_gap(tmp_path):

@@ -1,5 +1,7 @@
 """Document effects and the conditional likelihood they share with harvesting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,8 +12,11 @@ from toys import click, make_log, make_split
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
-from ultrbench.propensity.exposures import exposures, position_groups
+from ultrbench.propensity.exposures import exposures, exposures_by_round, position_groups
+from ultrbench.propensity.fixed_effects import expected_ranks
 from ultrbench.propensity.position_effects import fit_effects
+from ultrbench.propensity.sequential import fit_sequential
+from ultrbench.simulation.log import concatenate
 
 fixed_effects = find_estimator("fixed_effects")
 
@@ -90,6 +95,56 @@ def test_recovers_theta_and_its_intervals_cover():
         assert np.abs(error).mean() < 0.1
     # 160 intervals, of which those of one log are correlated.
     assert 0.88 < np.mean(inside) <= 1
+
+
+def feedback_log(seed, sessions=30, queries=1500):
+    """Three rounds: in random order, then in that of the clicks per examination so far."""
+    split = make_split([5] * queries, seed=1)
+    theta = np.array([0.8, 0.6, 0.4, 0.2, 0.1])
+    gamma = 0.1 + 0.2 * split.grades
+    documents = np.arange(5 * queries).reshape(queries, 5)
+    order = np.argsort(np.random.default_rng(seed).random(documents.shape), axis=1)
+    seen, clicked, logs = np.zeros(documents.shape), np.zeros(documents.shape), []
+    for round_ in range(3):
+        lists = make_log(np.take_along_axis(documents, order, 1))
+        log = click(lists, np.full(queries, sessions), theta, gamma, seed=10 * seed + round_)
+        logs.append(replace(log, rounds=np.full(queries, round_, dtype=np.uint8)))
+        for total, values in ((seen, theta), (clicked, log.clicks)):
+            np.put_along_axis(total, order, np.take_along_axis(total, order, 1) + values, 1)
+        order = np.argsort(-clicked / seen, axis=1, kind="stable")
+    return concatenate(logs), split.features, np.log(theta / theta[0])[1:]
+
+
+def test_rounds_ordered_by_the_clicks_before_them_leave_no_bias():
+    errors, inside = [], []
+    for seed in range(12):
+        log, features, truth = feedback_log(seed)
+        estimate = fixed_effects(log, features=features, seed=seed)
+        assert estimate.converged and estimate.identified
+        errors.append(np.log(estimate.relative)[1:] - truth)
+        inside.append(np.abs(errors[-1]) < 1.96 * estimate.standard_error[1:])
+    table = exposures(log)
+    pooled = fit_effects(table.impressions, table.clicks)
+    # Conditioning on all clicks takes luck for position; the moments of a round do not.
+    assert (np.log(pooled.relative)[1:] - truth).mean() > 0.1
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.04
+    assert np.mean(inside) > 0.85
+
+
+def test_the_rank_expected_by_other_queries_makes_rounds_precise():
+    log, features, _ = feedback_log(0)
+    table = exposures_by_round(log)
+    signals = expected_ranks(log, features, np.ones(5), seed=1)
+    assert signals.sum(axis=1).tolist() == [1] * len(signals)
+    with_ranks, without = (
+        fit_sequential(table, known, np.ones(5)) for known in (signals, signals[:, :0])
+    )
+    assert (with_ranks.standard_error < without.standard_error)[1:].all()
+
+
+def test_few_queries_do_without_rankers():
+    log, _, _ = feedback_log(0, sessions=3000, queries=4)
+    assert np.isfinite(fixed_effects(log, features=np.zeros((20, 1), np.float32)).relative).all()
 
 
 def test_exposures_add_up_over_lists_and_keep_canonical_order():

@@ -514,6 +514,30 @@ def test_libraries_that_a_job_loads_have_one_thread(tmp_path):
     assert set(threads) == {1} and len(threads) >= 2
 
 
+@pytest.mark.parametrize("kind", ["fixed_effects", "harvest"])
+def test_where_no_document_has_moved_yet_clicks_display_the_next_round(world, tmp_path, kind):
+    data, run, _ = world
+    estimator = {"kind": kind} | ({"pairs": "all"} if kind == "harvest" else {})
+    table, report = tmp_path / "theta.csv", tmp_path / "theta.json"
+
+    def estimate(rounds, **more):
+        estimate_propensity(
+            data, run / "candidates.npz", rounds, table, report, name=kind, estimator=estimator,
+            seed=1, **more,
+        )  # fmt: skip
+        return read_json(report)
+
+    with pytest.raises(UserError, match="no document of this log was seen at two positions"):
+        estimate([run / "round0"])
+    first = estimate([run / "round0"], more_rounds=True)
+    assert set(read_propensity(table)) == {1.0}
+    assert not first["identified"] and "to display the next round" in first["notes"][0]
+    second = estimate([run / "round0", run / "round1"], more_rounds=True)
+    assert len(set(read_propensity(table))) == 4
+    # Harvesting does not allow for a ranker that has learnt from the clicks before.
+    assert second["identified"] == (kind == "fixed_effects")
+
+
 def test_a_joint_estimator_hands_its_ranker_on(world, tmp_path):
     data, run, _ = world
     size = {key: TRAINING[key] for key in SIZE}

@@ -1,5 +1,6 @@
 """The workflow end to end: what runs, what runs again, and that bytes repeat."""
 
+import json
 import re
 import signal
 import subprocess
@@ -32,6 +33,8 @@ def test_the_default_study_has_at_most_150_jobs(study: Study) -> None:
         "trec",
         "paper",
         "claims",
+        "report",
+        "expected",
     ],
 )
 def test_every_stage_is_a_target(study: Study, stage: str) -> None:
@@ -315,6 +318,36 @@ def test_the_ledger_splits_the_gap_on_request(rerun: Study) -> None:
     assert first["naive", "theta"] == pytest.approx(-first["oracle", "correction"])
 
 
+def test_the_report_and_the_expected_results_are_made_on_request(rerun: Study) -> None:
+    (rerun.folder / "CHANGELOG.md").write_text("")
+    said = rerun.run("--cores", "2", "report", "expected")
+    assert re.search(r"- Expected results: none -> [0-9a-f]{12} \(mean nDCG@5 0\.\d{4}\)", said)
+    page = (rerun.folder / "results/report.html").read_text()
+    assert "decide nothing" in page and "Errors of the propensities" in page
+    assert page.count("data:image/svg+xml;base64,") == 11
+    (rerun.folder / "results/report.html").unlink()
+    rerun.run("--cores", "1", "report")
+    assert (rerun.folder / "results/report.html").read_text() == page
+    rerun.run("--report", "snakemake.html")
+    assert "counterfactual.static.svg" in (rerun.folder / "snakemake.html").read_text()
+
+    def check() -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "ultrbench.stages.expected"]
+        return subprocess.run(
+            command, cwd=rerun.folder, env=rerun.environment, text=True, capture_output=True
+        )
+
+    assert check().returncode == 0
+    table = rerun.folder / "results/expected/propensity_error.csv"
+    lines = table.read_text().splitlines()
+    fields = lines[1].split(",")
+    fields[4] = str(float(fields[4]) + 0.01)
+    table.write_text("\n".join([lines[0], ",".join(fields), *lines[2:], ""]))
+    done = check()
+    assert done.returncode == 1
+    assert "1 differ:\n  tiny, weak, static, naive: error is" in done.stdout
+
+
 def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:
     study.configure({"settings": {"static": {"eta": "abc"}}})
     output = study.run("-n", ok=False)
@@ -354,6 +387,8 @@ def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None
     )
     output = rerun.run("--cores", "1", ok=False)
     assert "not a readable parquet file" in output
+    assert "import_clicks failed, see results/logs/clicks/" in output
+    assert "Put right what the last line says" in output
     assert "Traceback" not in output
 
 
@@ -365,3 +400,24 @@ def test_metrics_do_not_hang_on_clicks(rerun: Study) -> None:
     (rerun.folder / target).unlink()
     rerun.run("--cores", "1", target)
     assert (rerun.folder / target).read_bytes() == measured
+
+
+@pytest.mark.slow
+def test_fixed_effects_display_their_own_rounds(study: Study) -> None:
+    dynamic = {"sessions": 20000, "rounds": 3, "methods": ["naive", "own_rounds"]}
+    study.configure(
+        {
+            "study": {"settings": ["dynamic"], "seeds": [1]},
+            "settings": {"dynamic": dynamic},
+            "methods": {"own_rounds": {"estimator": "fixed_effects", "ranker": "softmax"}},
+        }
+    )
+    study.run("--cores", "2", "propensity")
+    runs = study.folder / "results/runs/tiny/weak/dynamic/seed1"
+    reports = [
+        json.loads((runs / track / "theta/fixed_effects.json").read_text())
+        for track in ("initial/round0", "own_rounds/round1", "own_rounds/round2")
+    ]
+    assert [report["identified"] for report in reports] == [False, True, True]
+    assert "no document has been seen at two positions yet" in reports[0]["notes"][0]
+    assert reports[2]["converged"]

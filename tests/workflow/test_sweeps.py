@@ -58,7 +58,7 @@ def test_a_sweep_ends_with_tables_figures_and_cards(study: Study) -> None:
     results = study.folder / "results"
     made = {path.name for path in (results / "sweeps/tiny").iterdir()}
     assert made == {"runtime.csv"} | {
-        f"{sweep}.{ending}" for sweep in SWEEPS["sweeps"] for ending in ("csv", "pdf", "png")
+        f"{sweep}.{ending}" for sweep in SWEEPS["sweeps"] for ending in ("csv", "pdf", "png", "svg")
     }
     cards = {path.name for path in (results / "cards/tiny").iterdir()}
     assert cards == {

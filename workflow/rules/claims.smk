@@ -12,7 +12,9 @@ rule judge_claims:
         truths=claimed_theta_files(f"{ROUND}/truth.csv"),
         code=code("stages.claims"),
     output:
-        page="results/claims.md",
+        page=report(
+            "results/claims.md", caption="../report/claims.rst", category="Claims"
+        ),
         table="results/claims.csv",
     log:
         "results/logs/claims/claims.log",

@@ -7,7 +7,9 @@ from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import ESTIMATORS
+from ultrbench.reporting.check import TABLES as COMPARED
 from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
+from ultrbench.reporting.progress import advice_on, read_run
 from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
@@ -54,6 +56,7 @@ SWEEP = "results/sweeps/{dataset}/{sweep}"
 PLAIN_TABLE = "results/tables/{dataset}/{policy}.{setting}.{table}"
 TREC = "results/trec/{dataset}"
 FIGURE = "results/figures/{dataset}/{name}"
+FIGURE_FILES = ["pdf", "png", "svg"]
 LOG_FILES = [
     "train.lists.parquet",
     "train.clicks.parquet",
@@ -110,6 +113,22 @@ def at(pattern, wildcards, **values):
 def code(*names):
     """The package's source files that a stage imports, so that an edit re-runs what it touches."""
     return import_closure([f"ultrbench.{name}" for name in names])
+
+
+def figure_files(*stems):
+    """The files of figures; `snakemake --report` shows the svg, with the caption of its kind."""
+    files = []
+    for stem in stems:
+        kind = Path(stem).name.partition(".")[0]
+        about = {"data set": Path(stem).parent.name, "figure": Path(stem).name}
+        shown = report(
+            f"{stem}.svg",
+            caption=str(ROOT / f"workflow/report/{kind}.rst"),
+            category="Figures",
+            labels=about,
+        )
+        files += [f"{stem}.pdf", f"{stem}.png", shown]
+    return files
 
 
 def dataset_files(wildcards):

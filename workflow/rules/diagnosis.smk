@@ -14,11 +14,7 @@ rule measure_propensities:
             "results/tables/{{dataset}}/propensity_error.{ending}",
             ending=["csv", "md", "tex"],
         ),
-        figure=expand(
-            FIGURE.replace("{name}", "propensity_error") + ".{ending}",
-            ending=["pdf", "png"],
-            allow_missing=True,
-        ),
+        figure=figure_files(FIGURE.replace("{name}", "propensity_error")),
     log:
         "results/logs/diagnosis/{dataset}/propensity_error.log",
     benchmark:

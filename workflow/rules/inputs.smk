@@ -90,6 +90,12 @@ def hidden_features(wildcards):
     return config["settings"][wildcards.setting]["hidden_features"]
 
 
+def more_rounds(wildcards):
+    """Whether the ranker that an estimate weights clicks for displays a further round."""
+    rounds = config["settings"][wildcards.setting]["rounds"]
+    return int(wildcards.round) + 1 < rounds
+
+
 def estimator_code(wildcards):
     kind = config["estimators"][wildcards.estimator]["kind"]
     source = ESTIMATORS[kind].partition(":")[0].removeprefix("ultrbench.")

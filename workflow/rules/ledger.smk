@@ -64,11 +64,7 @@ rule write_ledger:
         tables=expand(
             "results/tables/{{dataset}}/ledger.{ending}", ending=["csv", "md", "tex"]
         ),
-        figure=expand(
-            FIGURE.replace("{name}", "ledger") + ".{ending}",
-            ending=["pdf", "png"],
-            allow_missing=True,
-        ),
+        figure=figure_files(FIGURE.replace("{name}", "ledger")),
     log:
         "results/logs/evaluation/{dataset}/ledger.log",
     benchmark:

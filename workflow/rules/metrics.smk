@@ -102,9 +102,7 @@ rule write_metrics_tables:
         tables=expand(
             "{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]
         ),
-        figures=expand(
-            "{figure}.{ending}", figure=METRIC_FIGURES, ending=["pdf", "png"]
-        ),
+        figures=figure_files(*METRIC_FIGURES),
     log:
         "results/logs/evaluation/metrics_tables.log",
     threads: 1

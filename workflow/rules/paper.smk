@@ -6,13 +6,22 @@ rule write_tables:
         exposure=exposure_file,
         code=code("stages.paper"),
     output:
-        tables=expand(
-            f"{TABLE}.{{ending}}",
-            candidates=KINDS,
-            validation=VALIDATIONS,
-            ending=["csv", "md", "tex"],
-            allow_missing=True,
-        ),
+        tables=[
+            (
+                report(
+                    f"{table}.csv",
+                    caption="../report/results.rst",
+                    category="Tables",
+                    labels={"data set": "{dataset}", "table": Path(table).name},
+                )
+                if ending == "csv"
+                else f"{table}.{ending}"
+            )
+            for table in expand(
+                TABLE, candidates=KINDS, validation=VALIDATIONS, allow_missing=True
+            )
+            for ending in ("csv", "md", "tex")
+        ],
     log:
         "results/logs/paper/{dataset}/{policy}.{setting}.tables.log",
     threads: 1
@@ -56,12 +65,7 @@ rule draw_figures:
         ),
         code=code("stages.paper"),
     output:
-        figures=expand(
-            f"{FIGURE}.{{ending}}",
-            name=FIGURES,
-            ending=["pdf", "png"],
-            allow_missing=True,
-        ),
+        figures=figure_files(*expand(FIGURE, name=FIGURES, allow_missing=True)),
     log:
         "results/logs/paper/{dataset}/figures.log",
     benchmark:
@@ -70,7 +74,6 @@ rule draw_figures:
     resources:
         mem_mb=2000,
     params:
-        figures=FIGURES,
         thetas=theta_index(),
         policies=STUDY["policies"],
         settings=STUDY["settings"],
@@ -108,7 +111,11 @@ rule write_summary:
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
         code=code("stages.paper"),
     output:
-        "results/summary.md",
+        report(
+            "results/summary.md",
+            caption="../report/summary.rst",
+            category="Summary",
+        ),
     log:
         "results/logs/paper/summary.log",
     threads: 1
@@ -165,7 +172,7 @@ rule paper:
                 *METRIC_FIGURES,
                 *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
             ],
-            ending=["pdf", "png"],
+            ending=FIGURE_FILES,
         ),
     message:
         "Done: paper"

@@ -21,6 +21,7 @@ rule estimate_propensity:
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
         hidden_features=hidden_features,
+        more_rounds=more_rounds,
         seeds=SEEDS,
     message:
         "Estimate propensities: {wildcards.estimator} on {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}, {wildcards.track}, round {wildcards.round}"
@@ -40,6 +41,7 @@ use rule estimate_propensity as estimate_jointly with:
     params:
         estimator=lambda wildcards: config["estimators"][wildcards.estimator],
         hidden_features=hidden_features,
+        more_rounds=more_rounds,
         training={key: config["training"][key] for key in study.SIZE},
         seeds=SEEDS,
 

@@ -15,7 +15,7 @@ rule summarise_sweep:
         code=code("stages.sweeps"),
     output:
         table=f"{SWEEP}.csv",
-        drawn=[f"{SWEEP}.pdf", f"{SWEEP}.png"],
+        drawn=expand(f"{SWEEP}.{{ending}}", ending=FIGURE_FILES, allow_missing=True),
     log:
         "results/logs/sweeps/{dataset}/{sweep}.log",
     threads: 1

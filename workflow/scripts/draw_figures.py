@@ -1,6 +1,7 @@
 from ultrbench.stages.job import job
 
 with job(snakemake):
+    from itertools import groupby
     from pathlib import Path
 
     from ultrbench.stages import paper
@@ -24,10 +25,9 @@ with job(snakemake):
     }
     folders = dict.fromkeys(Path(log).parent for log in files.logs)
     shown = [policy for policy in params.policies for _ in params.seeds]
-    pairs = zip(snakemake.output.figures[::2], snakemake.output.figures[1::2], strict=True)
-    for figure, pair in zip(params.figures, pairs, strict=True):
-        name, _, setting = figure.partition(".")
-        drawn = [Path(file) for file in pair]
+    for stem, figure in groupby(map(Path, snakemake.output.figures), lambda f: f.with_suffix("")):
+        drawn = list(figure)
+        name, _, setting = stem.name.partition(".")
         if name == "grades":
             paper.draw_grades(dataset, zip(shown, folders, strict=True), drawn)
         elif name == "propensity":

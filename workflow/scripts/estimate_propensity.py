@@ -15,6 +15,7 @@ with job(snakemake):
             name=snakemake.wildcards.estimator,
             estimator=snakemake.params.estimator,
             hidden_features=snakemake.params.hidden_features,
+            more_rounds=snakemake.params.more_rounds,
             seed=seed,
             training=snakemake.params.get("training"),
             model=next(iter(part(snakemake.output.get("model", []))), None),

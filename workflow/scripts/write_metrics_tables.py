@@ -1,6 +1,7 @@
 from ultrbench.stages.job import job
 
 with job(snakemake):
+    from itertools import groupby
     from pathlib import Path
 
     from ultrbench.stages import metrics_tables as tables
@@ -35,21 +36,21 @@ with job(snakemake):
             )
         if where in exposures:
             tables.write_exposure_table(exposures[where], Path(f"{stem}.exposure"), rows)
-    drawn = [Path(figure) for figure in made.figures]
-    for pdf, png in zip(drawn[::2], drawn[1::2], strict=True):
-        name, _, setting = pdf.stem.partition(".")
+    for stem, figure in groupby(map(Path, made.figures), lambda file: file.with_suffix("")):
+        drawn = list(figure)
+        name, _, setting = stem.name.partition(".")
         of = {
             policy: (exposures if name == "exposure" else estimates)[dataset, policy, s]
             for dataset, policy, s in params.simulated
-            if (dataset, s) == (pdf.parent.name, setting)
+            if (dataset, s) == (stem.parent.name, setting)
         }
         if name == "exposure":
-            tables.draw_exposure(of, (pdf, png), params.order, params.labels)
+            tables.draw_exposure(of, drawn, params.order, params.labels)
         elif name == "counterfactual":
-            tables.draw_counterfactual(of, (pdf, png), params.order, params.labels)
+            tables.draw_counterfactual(of, drawn, params.order, params.labels)
         else:
             tables.write_catalogue_tables(
                 *map(Path, files.catalogue),
                 *(folder / "catalogue" / table for table in ("sampled", "exposure")),
-                (pdf, png),
+                drawn,
             )

@@ -51,9 +51,10 @@ def run(options: argparse.Namespace) -> None:
     config, estimator = read_definition(options, "estimators", options.estimator)
     sources = [log_sources(log) for log in options.log]
     dataset = options.dataset or sources[0].get("dataset")
-    if "features" not in inspect.signature(find_estimator(estimator["kind"])).parameters:
+    features = inspect.signature(find_estimator(estimator["kind"])).parameters.get("features")
+    if features is None:
         dataset = options.dataset
-    elif dataset is None:
+    elif dataset is None and features.default is inspect.Parameter.empty:
         raise UserError(
             f"The estimator {options.estimator} learns from features, and {options.log[0]} does"
             " not say of which data set; add --dataset FOLDER (of a study: results/data/NAME)."

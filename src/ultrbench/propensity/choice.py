@@ -103,6 +103,7 @@ def fit_choice(
     *,
     offset: np.ndarray | float = 0.0,
     ridge: float = 1e-6,
+    start: ChoiceFit | None = None,
 ) -> ChoiceFit:
     """Fit position effects and control coefficients by Newton's method.
 
@@ -120,6 +121,8 @@ def fit_choice(
         float64 ``[lists, positions]``, a term with coefficient 1.
     ridge : float
         Penalty ridge/2 |b|^2 on the coefficients of the controls, beside the mean loss of a click.
+    start : ChoiceFit, optional
+        A fit with the same controls, nearby: it spares steps, and the maximum is the same.
 
     Returns
     -------
@@ -177,6 +180,8 @@ def fit_choice(
         return score, penalty * beta - score.sum(axis=0), hessian
 
     beta = np.zeros(free + columns)
+    if start is not None:
+        beta = np.concatenate([start.position[1:], start.control])
     value = loss(beta)
     for _ in range(MAX_NEWTON):
         _, gradient, hessian = derivatives(beta)
@@ -247,7 +252,9 @@ def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
         spread, _ = nnls(np.column_stack([exposure[clicked], within]), excess)
         mean = expected * (clicks.sum() / expected.sum())
         weights = 1 / (1 + spread[0] * exposure + spread[1] * mean)
-        fit = fit_choice(clicks * weights, shown, controls, log.queries, offset=np.log(weights))
+        fit = fit_choice(
+            clicks * weights, shown, controls, log.queries, offset=np.log(weights), start=fit
+        )
     return fit
 
 

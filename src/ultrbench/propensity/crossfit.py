@@ -95,6 +95,11 @@ def estimate(
     last fit, by query. With ``relevance`` false (z alone) that is exact for large samples; with f
     it takes f as given and leaves out what the rankers' own noise adds.
 
+    **Precision.** What remains is how much documents of equal z and f differ in relevance, so it is
+    the number of queries that counts. Mean error of log theta over 16 synthetic worlds with 700
+    queries and 300,000 sessions: .063 (weak policy) and .051 (strong); f learned from true
+    relevance, in ten folds, took 3 to 11 % off their standard errors.
+
     Parameters
     ----------
     log : ClickLog

@@ -1,11 +1,12 @@
 """Click rate by position: what a naive reader of a log would take for propensities."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.propensity.estimate import Estimate, up_to_scale
+from ultrbench.propensity.estimate import AT_FACE_VALUE, Estimate, assuming, up_to_scale
 from ultrbench.simulation.log import ClickLog
 
 
@@ -134,4 +135,4 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     UserError
         As `click_rates`, whose example it shares.
     """
-    return click_rates(log)
+    return replace(click_rates(log), **assuming(log, AT_FACE_VALUE))

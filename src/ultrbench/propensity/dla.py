@@ -1,10 +1,11 @@
 """Dual learning algorithm, with out-of-fold relevance."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ultrbench.propensity.estimate import Estimate
+from ultrbench.propensity.estimate import FROM_FEATURES, Estimate, assuming
 from ultrbench.propensity.fixed_point import iterate
 from ultrbench.ranking.crossfit import CrossFit
 from ultrbench.ranking.objectives import list_softmax
@@ -142,4 +143,5 @@ def estimate(
         relevance = list_softmax(scores, rankers.query_ptr)
         return examination_update(log, rankers.by_cell(relevance))
 
-    return iterate(update, log.positions, tolerance=tolerance, max_iterations=max_iterations)
+    settled = iterate(update, log.positions, tolerance=tolerance, max_iterations=max_iterations)
+    return replace(settled, **assuming(log, FROM_FEATURES))

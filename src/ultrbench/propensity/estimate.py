@@ -10,6 +10,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.files import read_json, replacing, write_json
+from ultrbench.simulation.log import ClickLog
 
 ESTIMATORS = {
     "naive": "ultrbench.propensity.naive:estimate",
@@ -70,6 +71,32 @@ class Estimate:
     notes: tuple[str, ...] = ()
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     model: str | None = None
+
+
+AT_FACE_VALUE = "relevance must not depend on position, as in random order"
+FROM_FEATURES = (
+    "relevance must follow from the features: what the policy knew beyond them goes into theta"
+)
+
+
+def assuming(log: ClickLog, assumption: str) -> dict[str, Any]:
+    """Return `identified` and `notes` of an estimate that takes an assumption to tell position.
+
+    Where all lists are in random order relevance does not differ between positions, and it takes
+    none.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[0]]), np.array([0]), np.zeros((1, 1)), np.zeros(1, np.uint8),
+    ...     np.ones(1, bool), np.zeros(1, np.uint8),
+    ...     np.array([0]), np.array([1], np.uint64), np.array([1]),
+    ... )
+    >>> assuming(log, "Relevance is alike.")
+    {'identified': True, 'notes': ()}
+    """
+    identified = bool(log.randomized.all())
+    return {"identified": identified, "notes": () if identified else (assumption,)}
 
 
 def up_to_scale(

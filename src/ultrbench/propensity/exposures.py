@@ -67,18 +67,74 @@ def exposures(log: ClickLog) -> Exposures:
     >>> table.impressions.tolist(), table.moved.tolist()
     ([[0.0, 8.0], [8.0, 2.0], [2.0, 0.0]], [False, True, False])
     """
+    queries, impressions, clicks = _by_round(log)
+    return Exposures(queries, impressions.sum(axis=0), clicks.sum(axis=0))
+
+
+def exposures_by_round(log: ClickLog) -> list[Exposures]:
+    """Add up impressions and clicks as `exposures` does, for each round of the log in turn.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists with clicks.
+
+    Returns
+    -------
+    list of Exposures
+        All with the same documents, those that some round displayed.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[4], [4]]), np.array([0, 0]), np.zeros((2, 1)), np.array([0, 1], np.uint8),
+    ...     np.zeros(2, bool), np.zeros(2, np.uint8),
+    ...     np.array([0, 1]), np.array([1, 0], np.uint64), np.array([3, 5]),
+    ... )
+    >>> [table.impressions.tolist() for table in exposures_by_round(log)]
+    [[[3.0]], [[5.0]]]
+    """
+    queries, *tables = _by_round(log)
+    return [Exposures(queries, n, c) for n, c in zip(*tables, strict=True)]
+
+
+def _by_round(log: ClickLog) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return queries ``[documents]``, impressions and clicks ``[rounds, documents, positions]``."""
     shown = log.shown
     rows, index = np.unique(log.documents[shown], return_inverse=True)
     queries = np.empty(len(rows), dtype=np.int64)
     queries[index] = np.broadcast_to(log.queries[:, None], shown.shape)[shown]
-    cell = index * log.positions + np.nonzero(shown)[1]
+    rounds, number = np.unique(log.rounds, return_inverse=True)
+    round_ = np.broadcast_to(number[:, None], shown.shape)[shown]
+    shape = (len(rounds), len(rows), log.positions)
+    cell = np.ravel_multi_index((round_, index, np.nonzero(shown)[1]), shape)
 
     def sums(values: np.ndarray) -> np.ndarray:
-        flat = np.bincount(cell, weights=values[shown], minlength=len(rows) * log.positions)
-        return flat.reshape(len(rows), log.positions)
+        flat = np.bincount(cell, weights=values[shown], minlength=int(np.prod(shape)))
+        return flat.reshape(shape)
 
-    impressions = np.broadcast_to(log.sessions[:, None], shown.shape)
-    return Exposures(queries, sums(impressions), sums(log.clicks))
+    return queries, sums(np.broadcast_to(log.sessions[:, None], shown.shape)), sums(log.clicks)
+
+
+def follows_clicks(log: ClickLog) -> bool:
+    """Tell whether orders may depend on earlier clicks: several rounds, not all in random order.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists.
+
+    Examples
+    --------
+    >>> log = ClickLog(
+    ...     np.array([[4], [4]]), np.array([0, 0]), np.zeros((2, 1)), np.array([0, 1], np.uint8),
+    ...     np.zeros(2, bool), np.zeros(2, np.uint8),
+    ...     np.array([0, 1]), np.array([1, 0], np.uint64), np.array([3, 5]),
+    ... )
+    >>> follows_clicks(log), follows_clicks(log.select(log.rounds == 0))
+    (True, False)
+    """
+    return len(np.unique(log.rounds)) > 1 and not log.randomized.all()
 
 
 def position_groups(links: np.ndarray, *, strong: bool = False) -> list[list[int]]:

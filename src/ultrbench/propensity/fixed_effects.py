@@ -2,13 +2,58 @@
 
 from typing import Any
 
+import numpy as np
+
 from ultrbench.propensity.estimate import Estimate
-from ultrbench.propensity.exposures import exposures
+from ultrbench.propensity.exposures import exposures, exposures_by_round, follows_clicks
 from ultrbench.propensity.position_effects import check_connected, fit_effects
+from ultrbench.propensity.sequential import fit_sequential
+from ultrbench.ranking.crossfit import CrossFit
+from ultrbench.ranking.targets import ipw_weights
 from ultrbench.simulation.log import ClickLog
 
+# Only the precision of theta hangs on them.
+FOLDS = 5
+RANKERS = {"trees": 50, "leaves": 15, "learning_rate": 0.2}
 
-def estimate(log: ClickLog, **_: Any) -> Estimate:
+
+def expected_ranks(
+    log: ClickLog, features: np.ndarray, relative: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return where rankers of the other queries put each document, as indicators of the rank.
+
+    Parameters
+    ----------
+    log : ClickLog
+        Displayed lists with clicks.
+    features : numpy.ndarray
+        float32 ``[documents, features]`` of the training split.
+    relative : numpy.ndarray
+        float64 ``[positions]``, weights of the rankers' clicks.
+    seed : int
+        Replicate seed.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[documents, positions]``, over the documents of the log in canonical order; ranks
+        beyond the last position count as it.
+    """
+    queries = len(np.unique(log.queries))
+    if queries < FOLDS:
+        return np.empty((len(np.unique(log.documents[log.shown])), 0))
+    rankers = CrossFit(log, features, folds=FOLDS, seed=seed, **RANKERS)
+    scores, starts = rankers.scores(ipw_weights(log, relative).weights), rankers.query_ptr
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((-scores, query))
+    rank = np.empty(len(scores), dtype=np.int64)
+    rank[order] = np.arange(len(scores)) - starts[query]
+    return np.eye(log.positions)[np.minimum(rank, log.positions - 1)]
+
+
+def estimate(
+    log: ClickLog, *, features: np.ndarray | None = None, seed: int = 0, **_: Any
+) -> Estimate:
     """Estimate propensities from every document that was seen at two positions or more.
 
     clicks[q, i, k] ~ Poisson(n[q, i, k] theta_k a_qi), maximised over theta and all a_qi:
@@ -21,16 +66,25 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     number does not bias theta, and theta is found by Newton's method; see
     `ultrbench.propensity.position_effects`.
 
-    It assumes that an order does not depend on the clicks it is compared with. In a dynamic log
-    the ranker of a round has learnt from the clicks of the rounds before: documents that were
-    lucky at a low position move up and are not lucky again, so that theta of low positions comes
-    out too large, by about .05 in its logarithm with 25 sessions a query and round, by about .015
-    with 80 (synthetic data, four rounds). The standard errors do not know of it.
+    That takes orders which do not depend on the clicks they are compared with. Where there are
+    several rounds, each may have been ordered by a ranker of the clicks before it, and the moment
+    conditions of `ultrbench.propensity.sequential` take the place of the likelihood: a document's
+    clicks in a round are compared with those of later rounds, given the positions of the former.
+    They are unbiased, whoever ordered the later rounds, and less precise, the more so the less of a
+    document's later position can be told beforehand. So it is predicted, from the present position
+    and from the rank that out-of-fold rankers give the document. Error of log theta with 100, 300
+    and 1,000 thousand sessions in three rounds, 700 queries of synthetic data, ten seeds: .027,
+    .016 and .010 from a weak policy on, .043, .018 and .013 from a strong one; of conditioning on
+    all clicks .12, .049, .014 and .20, .070, .024.
 
     Parameters
     ----------
     log : ClickLog
         Displayed lists with clicks, several orders a query.
+    features : numpy.ndarray, optional
+        float32 ``[documents, features]`` of the training split, for logs of several rounds.
+    seed : int
+        Replicate seed, for the same.
 
     Returns
     -------
@@ -51,5 +105,8 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
         "show the documents of a query in more orders, or show fewer positions (list_size)",
     )  # fmt: skip
     fit = fit_effects(moved.impressions, moved.clicks)
+    if follows_clicks(log):
+        signals = expected_ranks(log, features, fit.relative, seed)
+        return fit_sequential(exposures_by_round(log), signals, fit.relative)
     residual = moved.clicks - moved.clicks.sum(axis=1, keepdims=True) * fit.share
     return fit.estimate(moved.by_query(residual))

@@ -1,14 +1,20 @@
 """Intervention harvesting: position effects from pairs of positions that share documents."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate
-from ultrbench.propensity.exposures import exposures
+from ultrbench.propensity.exposures import exposures, follows_clicks
 from ultrbench.propensity.position_effects import check_connected, fit_effects
 from ultrbench.simulation.log import ClickLog
+
+FEEDBACK = (
+    "the orders of later rounds must not depend on the clicks before them: what a ranker learnt"
+    " from chance clicks goes into theta (fixed_effects allows for it)"
+)
 
 
 def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
@@ -29,7 +35,12 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
     are the adjacent ones. The paper weights documents by the traffic of their query, w_d here is
     n_dk n_dl / (n_dk + n_dl), in proportion to it when the orders have equal traffic, so that a
     document with few impressions at one position adds little noise (Mantel and Haenszel 1959).
-    On dynamic logs it has the bias of `ultrbench.propensity.fixed_effects.estimate`.
+
+    Orders must not depend on the clicks they are compared with. In a dynamic log the ranker of a
+    round has learnt from the clicks of the rounds before: documents that were lucky at a low
+    position move up and are not lucky again, so that theta of low positions comes out too large
+    where sessions are few. The estimate says so (``identified`` false), and its standard errors do
+    not know of it; `ultrbench.propensity.fixed_effects.estimate` allows for it.
 
     Parameters
     ----------
@@ -87,4 +98,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
         residual = weighted - weighted.sum(axis=1, keepdims=True) * share[pair]
         for k, values in zip(pair, residual.T, strict=True):
             scores[:, k] += np.bincount(queries, weights=values, minlength=len(scores))
-    return fit.estimate(scores)
+    estimate = fit.estimate(scores)
+    if follows_clicks(log):
+        return replace(estimate, identified=False, notes=(FEEDBACK,))
+    return estimate

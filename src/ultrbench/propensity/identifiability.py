@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.propensity.exposures import exposures, links_of, position_groups
+from ultrbench.propensity.estimate import AT_FACE_VALUE, FROM_FEATURES, assuming
+from ultrbench.propensity.exposures import (
+    exposures,
+    follows_clicks,
+    links_of,
+    position_groups,
+)
+from ultrbench.propensity.harvest import FEEDBACK
 from ultrbench.simulation.log import ClickLog
 
 BINS = 20
@@ -81,7 +88,6 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
     apart = [
         k for k, share in enumerate(overlap, start=1) if share is not None and share < MIN_OVERLAP
     ]
-    from_features = "relevance must follow from the features: what the policy knew beyond them"
     verdicts: list[dict[str, str]] = []
 
     def add(estimator: str, works: str, why: str) -> None:
@@ -101,12 +107,18 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
                 "no",
                 f"shared documents have too few clicks to connect the positions {clicked_groups}",
             )
-        elif (log.rounds != log.rounds[0]).any() and not log.randomized.all():
-            add(estimator, "yes", "biased upwards where a round's ranker learnt from few sessions")
+        elif estimator != "fixed_effects" and follows_clicks(log):
+            add(estimator, "assumption", FEEDBACK)
         else:
             add(estimator, "yes", "a document is compared with itself at another position")
 
-    add("ctr", "assumption", "relevance must not depend on position, as in random order")
+    def by_assumption(estimator: str, assumption: str) -> None:
+        if assuming(log, assumption)["identified"]:
+            add(estimator, "yes", "all lists are in random order")
+        else:
+            add(estimator, "assumption", assumption)
+
+    by_assumption("ctr", AT_FACE_VALUE)
     if facts["randomized_sessions"]:
         add("randomization", "yes", f"{facts['randomized_sessions']} sessions in random order")
     else:
@@ -114,9 +126,9 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
     documents_that_moved("harvest, adjacent", "groups_adjacent", "clicked_groups_adjacent")
     documents_that_moved("harvest, all", "groups", "clicked_groups")
     documents_that_moved("fixed_effects", "groups", "clicked_groups")
-    add("dla", "assumption", f"{from_features} goes into theta")
+    by_assumption("dla", FROM_FEATURES)
     if facts["sessions_without_click"]:
-        add("rem", "assumption", f"{from_features} goes into theta")
+        by_assumption("rem", FROM_FEATURES)
     else:
         add("rem", "no", "sessions without a click were not logged")
     for estimator in ("upe", "crossfit"):

@@ -7,6 +7,8 @@ import numpy as np
 from ultrbench.propensity.estimate import Estimate, up_to_scale
 from ultrbench.simulation.log import ClickLog
 
+NO_CORRECTION = "no correction: all positions count as examined alike"
+
 
 def estimate(log: ClickLog, **_: Any) -> Estimate:
     """Return theta = 1 at every position, so that clicks are taken at face value.
@@ -31,4 +33,4 @@ def estimate(log: ClickLog, **_: Any) -> Estimate:
     >>> estimate(log).relative.tolist()
     [1.0, 1.0]
     """
-    return up_to_scale(np.ones(log.positions))
+    return up_to_scale(np.ones(log.positions), identified=False, notes=(NO_CORRECTION,))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.propensity.estimate import Estimate, up_to_scale
+from ultrbench.propensity.estimate import FROM_FEATURES, Estimate, assuming, up_to_scale
 from ultrbench.propensity.fixed_point import at_rest
 from ultrbench.ranking.boosting import boost
 from ultrbench.ranking.objectives import HESSIAN_FLOOR, PAIR_BLOCK, Objective, discount_gaps
@@ -208,4 +208,5 @@ def estimate(
         converged=biases.settled,
         columns={"t_plus": biases.plus, "t_minus": biases.minus},
         model=model,
+        **assuming(log, FROM_FEATURES),
     )

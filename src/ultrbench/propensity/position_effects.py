@@ -24,6 +24,10 @@ MAX_ITERATIONS = 100
 SLACK = 1e-10
 
 
+class UnmovedDocumentsError(UserError):
+    """No document of a log was seen at two positions: a later round may still move some."""
+
+
 def _named(groups: list[list[int]]) -> str:
     positions = sorted(chain.from_iterable(groups))
     word = "position" if len(positions) == 1 else "positions"
@@ -45,12 +49,13 @@ def check_connected(kind: str, impressions: np.ndarray, clicks: np.ndarray, reme
     Raises
     ------
     UserError
-        When no unit was seen at two positions; when the units do not connect all positions; when
-        clicks do not connect them, so that an effect would be 0 or infinite (Ford's condition).
+        When no unit was seen at two positions (`UnmovedDocumentsError`); when the units do not
+        connect all positions; when clicks do not connect them, so that an effect would be 0 or
+        infinite (Ford's condition).
     """
     links = links_of(impressions, impressions)
     if not (links & ~np.eye(len(links), dtype=bool)).any():
-        raise UserError(
+        raise UnmovedDocumentsError(
             f"estimator {kind}: no document of this log was seen at two positions, so examination"
             " and relevance cannot be told apart by it; it needs several orders of the same"
             " documents (a dynamic setting with at least two rounds, or `log: randomized`), while"

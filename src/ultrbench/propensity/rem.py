@@ -1,12 +1,12 @@
 """Regression-based EM, with cross-fitted boosted trees and the flat direction of EM removed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.propensity.estimate import Estimate
+from ultrbench.propensity.estimate import FROM_FEATURES, Estimate, assuming
 from ultrbench.propensity.exposures import exposures
 from ultrbench.propensity.fixed_point import iterate
 from ultrbench.ranking.crossfit import CrossFit
@@ -230,4 +230,5 @@ def estimate(
         new = examination_update(cells, log.positions, relevance_of(scores + base))
         return new / new[0]
 
-    return iterate(update, log.positions, tolerance=tolerance, max_iterations=max_iterations)
+    settled = iterate(update, log.positions, tolerance=tolerance, max_iterations=max_iterations)
+    return replace(settled, **assuming(log, FROM_FEATURES))

@@ -128,7 +128,7 @@ def estimate(
       is all ones, and the score <r, b> is the plain sum of the trees, an ordinary model.
     - r starts at (0, ..., 0, 1): a network's outputs are not centred, and with r = 0 nothing could
       move o. The constant is what carries a position effect common to all documents, log theta_k
-      of a position-based model; without it the ranker was worse in every world tried.
+      of a position-based model.
     - As with the authors o starts at ones and rests for the first trees (500 of 15,000 steps
       there, 5 trees here), then takes one damped Newton step a tree, in the sample. It need not
       settle: as trees memorise clicks, o goes on.

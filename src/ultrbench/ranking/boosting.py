@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultrbench.bars import bar
 from ultrbench.ranking.binned import BinnedFeatures, bin_documents
 from ultrbench.ranking.model import BASE_PARAMETERS, count_trees
 from ultrbench.ranking.objectives import OBJECTIVES, Objective, normalise_weights
@@ -264,24 +265,29 @@ def boost(
     }
     data = bin_documents(features, rows, binning)
     if watch is None:
-        return lgb.train(parameters, data, num_boost_round=trees).model_to_string()
+        with bar("trees", total=trees) as shown:
+            return lgb.train(
+                parameters, data, num_boost_round=trees, callbacks=[lambda env: shown.update()]
+            ).model_to_string()
 
     def measure(scores: np.ndarray, _: object) -> list[tuple[str, float, bool]]:
         watch.add(scores)
         return [(name, values[-1], True) for name, values in watch.curve.items()]
 
     def stop(env: lgb.callback.CallbackEnv) -> None:
+        shown.update()
         if watch.over:
             raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
 
-    booster = lgb.train(
-        parameters,
-        data,
-        num_boost_round=trees,
-        valid_sets=[bin_documents(validation_features, watch.rows, binning, reference=data)],
-        feval=measure,
-        callbacks=[stop],
-    )
+    with bar("trees", total=trees) as shown:
+        booster = lgb.train(
+            parameters,
+            data,
+            num_boost_round=trees,
+            valid_sets=[bin_documents(validation_features, watch.rows, binning, reference=data)],
+            feval=measure,
+            callbacks=[stop],
+        )
     return booster.model_to_string(num_iteration=-1)
 
 

@@ -34,6 +34,16 @@ COLUMNS = (
     "resamples",
     "significant",
 )
+COMPARISON_COLUMNS = (
+    "difference",
+    "95 % interval",
+    "p",
+    "p, Holm",
+    "p, max-T",
+    "MDE",
+    "wins/ties/losses",
+)
+LEARNED = "Learned from clicks"  # the block whose best is bold
 LEVEL = 0.05
 MIN_REPLICATES = 5
 BETTER, WORSE, MISSING = "↑", "↓", "n/a"
@@ -41,11 +51,12 @@ BETTER, WORSE, MISSING = "↑", "↓", "n/a"
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: its text, whether it is the best of its column, and its mark."""
+    """One number of a table: its text, whether it is the best of its column, its mark, its tip."""
 
     text: str
     bold: bool = False
     mark: str = ""
+    tip: str = ""
 
 
 @dataclass(frozen=True)
@@ -275,6 +286,36 @@ def mark(row: Mapping) -> str:
     if not holds:
         return ""
     return BETTER if row["difference"] > 0 else WORSE
+
+
+def comparison_cells(row: Mapping, labels: Mapping[str, str] | None = None) -> list[str]:
+    """Return a comparison as text: the label, the mean, and what `COMPARISON_COLUMNS` name.
+
+    Parameters
+    ----------
+    row : mapping
+        One row of the comparisons, by column.
+    labels : mapping of str to str, optional
+        Labels of methods.
+
+    Examples
+    --------
+    >>> comparison_cells({"method": "naive", "reference": "naive", "mean": 0.7})[:3]
+    ['Naive clicks', '0.7000', 'the reference']
+    """
+    cells = [display_name(row["method"], labels), f"{row['mean']:.4f}"]
+    if row["method"] == row["reference"]:
+        return [*cells, "the reference", *[""] * (len(COMPARISON_COLUMNS) - 1)]
+    corrected = ["" if isnan(row[name]) else f"{row[name]:.3g}" for name in ("p_holm", "p_max_t")]
+    return [
+        *cells,
+        f"{row['difference']:+.4f}",
+        f"{row['low']:+.4f} to {row['high']:+.4f}",
+        f"{row['p']:.3g}",
+        *corrected,
+        f"{row['mde']:.4f}",
+        f"{row['wins']}/{row['ties']}/{row['losses']}",
+    ]
 
 
 def table_csv(table: ResultsTable) -> str:

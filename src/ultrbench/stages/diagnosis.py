@@ -193,7 +193,7 @@ def write_propensity_errors(
     stem : pathlib.Path
         Where to write ``.csv``, ``.md`` and ``.tex``, without the ending.
     figure : sequence of pathlib.Path
-        ``.pdf`` and ``.png`` to write.
+        ``.pdf``, ``.png`` and ``.svg`` to write.
     order, labels : sequence of str, mapping of str to str
         All methods of the study, and their labels.
     dataset : str

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ultrbench.bars import bar
 from ultrbench.errors import UserError
 
 Part = Callable[[Any], list[Path]]
@@ -142,7 +143,7 @@ def replicates(snakemake: Any) -> Iterator[tuple[int, Part]]:
     8 ['c', 'd']
     """
     seeds = snakemake.params.seeds
-    for index, seed in enumerate(seeds):
+    for index, seed in enumerate(bar("replicates", seeds)):
 
         def part(files: Any, index: int = index) -> list[Path]:
             size = len(files) // len(seeds)

@@ -115,7 +115,7 @@ def write_ledger(
         Where to write, without the ending: ``.csv`` with all candidates and validations, ``.md``
         and ``.tex`` with the first of either.
     figure : sequence of pathlib.Path
-        ``.pdf`` and ``.png`` to write, of the same.
+        ``.pdf``, ``.png`` and ``.svg`` to write, of the same.
     order, labels : sequence of str, mapping of str to str
         All methods of the study, and their labels.
     dataset : str

@@ -287,7 +287,7 @@ def draw_counterfactual(
     order: Sequence[str],
     labels: Mapping[str, str],
 ) -> None:
-    """Draw estimated against true worth to a pdf and a png, from the estimates by policy."""
+    """Draw estimated against true worth to files, from the estimates by policy."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in estimates.items()]
     frame = pd.concat(parts, ignore_index=True).dropna(subset="estimate")
     save_figure(counterfactual_figure(frame, order, labels), *files)
@@ -299,7 +299,7 @@ def draw_exposure(
     order: Sequence[str],
     labels: Mapping[str, str],
 ) -> None:
-    """Draw the Gini coefficient by round to a pdf and a png, from the measures by policy."""
+    """Draw the Gini coefficient by round to files, from the measures by policy."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in exposures.items()]
     frame = pd.concat(parts, ignore_index=True).rename(columns={"Gini": "value"})
     frame = frame[frame["method"] != "logging_policy"]
@@ -318,7 +318,7 @@ def write_catalogue_tables(
     sampled, exposed : pathlib.Path
         Tables to write, without their ending.
     figure : sequence of pathlib.Path
-        ``.pdf`` and ``.png`` to write, of the sampled metric.
+        ``.pdf``, ``.png`` and ``.svg`` to write, of the sampled metric.
     """
     rankers = pd.read_csv(exposure)
     items, users = (int(rankers[name].iloc[0]) for name in ("items", "users"))

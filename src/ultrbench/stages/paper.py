@@ -14,10 +14,12 @@ from ultrbench.files import read_json, write_text
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.reporting import figures
 from ultrbench.reporting.captions import results_caption
-from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import (
+    COMPARISON_COLUMNS,
+    LEARNED,
     ResultsTable,
     add_group,
+    comparison_cells,
     results_table,
     table_csv,
     table_latex,
@@ -27,17 +29,6 @@ from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
 from ultrbench.stages.evaluation import KEYS, TESTS_SEED
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
-
-LEARNED = "Learned from clicks"
-COMPARISON_COLUMNS = [
-    "difference",
-    "95 % interval",
-    "p",
-    "p, Holm",
-    "p, max-T",
-    "MDE",
-    "wins/ties/losses",
-]
 
 
 def write_tables(
@@ -218,17 +209,17 @@ def rounds_frame(
 
 
 def draw_propensities(estimates: Sequence[ThetaFiles], files: Sequence[Path], **style: Any) -> None:
-    """Draw learned against true propensities to a pdf and a png."""
+    """Draw learned against true propensities to files."""
     figures.save_figure(figures.propensity_figure(propensity_frame(estimates), **style), *files)
 
 
 def draw_grades(dataset: Path, logs: Iterable[tuple[str, Path]], files: Sequence[Path]) -> None:
-    """Draw the share of grades by logged position to a pdf and a png."""
+    """Draw the share of grades by logged position to files."""
     figures.save_figure(figures.grades_figure(grades_frame(dataset, logs)), *files)
 
 
 def draw_rounds(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
-    """Draw the headline metric by round to a pdf and a png; random order is left out."""
+    """Draw the headline metric by round to files; random order is left out."""
     frame = frame[frame["method"] != "random_order"]
     figures.save_figure(figures.rounds_figure(frame, **style), *files)
 
@@ -237,28 +228,6 @@ def draw_spread(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> Non
     """Draw the headline metric of the last round with its spread over seeds."""
     last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
     figures.save_figure(figures.spread_figure(last, **style), *files)
-
-
-def _comparison_cells(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
-    """One line of the summary's comparison with the reference, as text."""
-    cells = [display_name(row["method"], labels), f"{row['mean']:.4f}"]
-    if row["method"] == row["reference"]:
-        return [*cells, "the reference", *[""] * (len(COMPARISON_COLUMNS) - 1)]
-    interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
-    corrected = [
-        "" if np.isnan(row[name]) else f"{row[name]:.3g}" for name in ("p_holm", "p_max_t")
-    ]
-    counts = f"{row['wins']}/{row['ties']}/{row['losses']}"
-    difference = f"{row['difference']:+.4f}"
-    return [
-        *cells,
-        difference,
-        interval,
-        f"{row['p']:.3g}",
-        *corrected,
-        f"{row['mde']:.4f}",
-        counts,
-    ]
 
 
 def write_summary(
@@ -300,7 +269,7 @@ def write_summary(
         for (candidates, validation), part in frame.groupby(KEYS, sort=False):
             lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
             ranked = part.sort_values("mean", ascending=False, kind="stable")
-            rows = [_comparison_cells(row, labels) for row in ranked.to_dict("records")]
+            rows = [comparison_cells(row, labels) for row in ranked.to_dict("records")]
             headers = ["Method", headline, *COMPARISON_COLUMNS]
             lines += [tabulate(rows, headers, tablefmt="pipe", disable_numparse=True), ""]
     here = summary.parent

@@ -90,8 +90,8 @@ def summarise_sweep(
         As in `sweep_frame`.
     table : pathlib.Path
         ``.csv`` to write: the rows of `sweep_frame`.
-    drawn : pair of pathlib.Path
-        ``.pdf`` and ``.png`` to write.
+    drawn : sequence of pathlib.Path
+        ``.pdf``, ``.png`` and ``.svg`` to write.
     label : str
         Name of the axis.
     order, labels
