@@ -38,7 +38,7 @@ def _read(path: Path, columns: dict, optional: dict) -> pd.DataFrame:
             " train.clicks.parquet (see config/README.md)"
         )
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
     except Exception as error:
         raise UserError(f"{path}: not a readable parquet file ({error})") from None
