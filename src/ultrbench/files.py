@@ -8,13 +8,17 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 import numpy as np
 
 from ultrbench.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -273,3 +277,69 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
     """
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def number(text: str) -> float:
+    """Read a decimal number; `float` would take 0_4, a slip for 0.4, for 4.
+
+    Parameters
+    ----------
+    text : str
+        What a cell of a table says; nothing is NaN.
+
+    Raises
+    ------
+    ValueError
+        Where it is no number.
+
+    Examples
+    --------
+    >>> number("0.4"), number("")
+    (0.4, nan)
+    """
+    if "_" in text:
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return float(text or "nan")
+
+
+def read_table(
+    path: str | os.PathLike[str], columns: Mapping[str, type], **options: Any
+) -> "pd.DataFrame":
+    """Read a table that a stage wrote: ``.parquet``, or ``.csv`` whose last line has an end.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    columns : mapping of str to type
+        Columns that it must have, and what is in them; further ones may be there.
+    **options
+        Of `pandas.read_csv`.
+
+    Raises
+    ------
+    ultrbench.errors.UserError
+        Where it is no such table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> write_text(path, "method,error\\ndla,0.25\\n")
+    >>> read_table(path, {"method": str, "error": float})["error"].tolist()
+    [0.25]
+    """
+    import pandas as pd
+
+    path = Path(path)
+    with reading(path, f"a table with the columns {', '.join(columns)}"):
+        if path.suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            text = path.read_text(encoding="utf-8")
+            if not text.endswith("\n"):
+                raise ValueError("its last line has no end")
+            frame = pd.read_csv(StringIO(text), dtype=dict(columns), **options)
+        if lacking := columns.keys() - set(frame):
+            raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+    return frame

@@ -307,7 +307,7 @@ def test_damaged_files_end_with_a_sentence(inside, capsys, arguments, files):
 
 
 def test_a_flipped_bit_in_bins_or_a_log_is_found(inside, capsys):
-    command = "propensity log --estimator crossfit".split()
+    command = ["propensity", "log", "--estimator", "crossfit"]
     for name in ("strong.train.bin", "strong.vali.bin", "log/train.clicks.parquet"):
         whole = Path(name).read_bytes()
         for place in (0.1, 0.4):
@@ -325,12 +325,12 @@ def test_sizes_that_do_not_fit_each_other_are_refused(inside, capsys):
     matrix = np.load(features)
     for wrong in (matrix[1:], matrix[:, 0], matrix.astype(np.float64)):
         np.save(features, wrong)
-        said = refused(capsys, *"policies synthetic --policy strong --output new.npz".split())
+        said = refused(capsys, "policies", "synthetic", "--policy", "strong", "--output", "n.npz")
         assert "train.lists.npz cannot be read as the lists of train.features.npy" in said
     np.save(features, matrix)
     about = Path("synthetic/dataset.json")
     about.write_text(about.read_text().replace('"documents": 261', '"documents": 262'))
-    said = refused(capsys, *"clicks synthetic strong.npz --output new".split())
+    said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
     assert "test has 261 documents, not 262" in said
 
 

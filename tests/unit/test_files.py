@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from toys import make_split
 
 from ultrbench import files
-from ultrbench.errors import UserError
 from ultrbench.datasets.split import read_split, split_files, write_split
+from ultrbench.errors import UserError
 from ultrbench.seeding import stream
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ultrbench.datasets.split import SPLITS, Split, read_split
+from ultrbench.errors import UserError
 from ultrbench.files import replacing, sha256_of, write_arrays, write_json, write_text
 from ultrbench.simulation.log import log_files, read_rounds, write_log
 from ultrbench.simulation.truth import is_by_position, read_truth, read_truth_columns, write_truth
@@ -106,7 +107,7 @@ def export_log(
         Folders of logging rounds, in their order; rounds after the first append their lists.
     out : pathlib.Path
         Folder to fill: the files of `FILES`, ``export.json`` and ``README.md``, which describe
-        them, and ``SHA256SUMS``. Splits that were not logged have no lists and clicks.
+        them, and ``SHA256SUMS``. Where test queries were not logged they have no lists and clicks.
     about : dict
         Where the log is from, how it was made, and its licence.
     """
@@ -126,8 +127,13 @@ def export_log(
     sizes = {}
     for split in SPLITS:
         _write_documents(out / f"{split}.documents.parquet", read_split(dataset, split))
-        if not all(path.exists() for folder in rounds for path in log_files(folder, split)):
+        files = [path for folder in rounds for path in log_files(folder, split)]
+        there = [path for path in files if path.exists()]
+        if not there and split == "test":
             continue
+        if there != files:
+            lost = next(path for path in files if path not in there)
+            raise UserError(f"{lost} is not there, and belongs to the log; run snakemake first")
         log = read_rounds(rounds, split)
         if not len(log.queries):
             continue
