@@ -76,3 +76,10 @@ def test_the_citation_names_this_version() -> None:
     assert citation["version"] == PROJECT["version"] == ultrbench.__version__
     assert citation["license"] == PROJECT["license"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_every_locked_package_has_a_licence_in_the_list() -> None:
+    page = (ROOT / "docs/licences.md").read_text()
+    rows = re.findall(r"^\| ([\w.-]+) \| ([\w.]+) \| (\S.*) \|$", page, flags=re.MULTILINE)
+    locked = re.findall(r"^([\w.-]+)==([\w.]+)", LOCK, flags=re.MULTILINE)
+    assert [(name, version) for name, version, _ in rows] == locked
