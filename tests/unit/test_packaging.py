@@ -82,4 +82,4 @@ def test_every_locked_package_has_a_licence_in_the_list() -> None:
     page = (ROOT / "docs/licences.md").read_text()
     rows = re.findall(r"^\| ([\w.-]+) \| ([\w.]+) \| (\S.*) \|$", page, flags=re.MULTILINE)
     locked = re.findall(r"^([\w.-]+)==([\w.]+)", LOCK, flags=re.MULTILINE)
-    assert [(name, version) for name, version, _ in rows] == locked
+    assert [(name, version) for name, version, _ in rows[1:]] == locked
