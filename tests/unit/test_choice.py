@@ -137,3 +137,14 @@ def test_splines_have_unit_variance_and_are_linear_in_the_tails(values, columns)
     if columns > 1:
         # Beyond the 95 % quantile second differences vanish.
         np.testing.assert_allclose(np.diff(basis[-4:], n=2, axis=0), 0, atol=1e-6)
+
+
+def test_lists_that_nobody_saw_change_nothing():
+    log = policy_world(1, 60, 500)
+    seen = np.arange(60) < 40
+    kept = seen[log.click_list]
+    some = replace(log, click_list=log.click_list[kept], mask=log.mask[kept], count=log.count[kept])
+    with np.errstate(all="raise"):
+        fit = fit_clicks(some, some.scores[:, :, None])
+    without = fit_clicks(log.select(seen), log.scores[seen][:, :, None])
+    np.testing.assert_allclose(fit.position, without.position, rtol=1e-9)

@@ -366,3 +366,19 @@ def test_the_document_lists_every_metric_and_interface_with_its_user():
 def _table_rows(text):
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     return [[row[0].strip("`"), *row[1:]] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *(metrics.ndcg, metrics.dcg, metrics.precision, metrics.recall, metrics.average_precision),
+        *(metrics.reciprocal_rank, metrics.rbp, metrics.hit_rate),
+        *(metrics.parse_metric("nDCG@2"), metrics.parse_metric("RR")),
+    ],
+)
+def test_a_metric_is_that_of_each_query_unless_the_mean_is_asked_for(metric):
+    scores, grades = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1, 0], [1, 0]])
+    options = {} if isinstance(metric, metrics.Metric) else {"cutoff": 2}
+    values = metric(scores, grades, **options)
+    assert values.shape == (2,)
+    assert metric(scores, grades, **options, mean=True) == values.mean()

@@ -204,3 +204,23 @@ def test_power_table_is_the_inverse_of_the_minimum_detectable_effect():
         sig.power_table(differences, [0.0])
     with pytest.raises(UserError, match="differences that vary"):
         sig.power_table(np.ones(5), [0.1])
+
+
+def test_the_last_comparison_that_is_exact_has_as_many_differences_as_the_limit():
+    rng = np.random.default_rng(2)
+    differences = rng.normal(size=(40, 2))
+    differences[sig.EXACT :, 1] = 0
+    p = sig.fisher_randomization(differences, resamples=99, rng=rng).p
+    assert p[1] == sig.fisher_randomization(differences[: sig.EXACT, 1], rng=rng).p[0]
+
+
+@pytest.mark.parametrize("resamples", [1, 7, 100])
+def test_as_many_flips_are_drawn_as_were_asked_for(resamples, monkeypatch):
+    monkeypatch.setattr(sig, "CHUNK", 30)
+    drawn = [*sig._random_signs(10, resamples, np.random.default_rng(0))]
+    assert sum(map(len, drawn)) == resamples
+
+
+def test_two_queries_have_a_deviation_and_one_has_none():
+    assert sig.effect_size(np.array([1.0, 3.0])) == pytest.approx(2 / np.sqrt(2))
+    assert np.isnan(sig.minimum_detectable_effect(np.array([1.0])))

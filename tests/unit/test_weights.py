@@ -318,3 +318,12 @@ def test_trust_refuses_logs_that_cannot_tell():
     log = make_log([[0, 1], [1, 0]], [(0, 1, 3), (1, 1, 3)], queries=[0, 0], randomized=True)
     with pytest.raises(UserError, match="do not rise with the predicted relevance"):
         affine_parameters(log, np.array([[0.1, 0.9], [0.9, 0.1]]))
+
+
+def test_trust_names_a_position_of_which_the_lists_tell_nothing():
+    log = make_log([[0, 1], [1, 0]], [(0, 1, 3), (1, 1, 2)], queries=[0, 0], randomized=True)
+    with pytest.raises(UserError, match="at position 2, so that nothing is known"):
+        affine_parameters(log, np.array([[0.9, 0.5], [0.1, 0.5]]))
+    short = make_log([[0, 1], [1, -1]], [(0, 1, 3), (1, 1, 2)], queries=[0, 0], randomized=True)
+    with pytest.raises(UserError, match="at position 2"):
+        affine_parameters(short, np.array([[0.9, 0.5], [0.1, 0.2]]))

@@ -247,7 +247,8 @@ def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
     for _ in range(REWEIGHTINGS):
         exposure = log.sessions[:, None] * np.where(shown, np.exp(fit.position), 0.0)
         expected = exposure * np.exp(controls @ fit.control)
-        within = (totals * expected / expected.sum(axis=1, keepdims=True, where=shown))[clicked]
+        sums = expected.sum(axis=1, keepdims=True, where=shown)
+        within = (totals * expected / np.where(sums > 0, sums, 1.0))[clicked]  # 0: no sessions
         excess = (clicks[clicked] - within) ** 2 / within - 1
         spread, _ = nnls(np.column_stack([exposure[clicked], within]), excess)
         mean = expected * (clicks.sum() / expected.sum())

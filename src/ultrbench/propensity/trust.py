@@ -37,7 +37,8 @@ def affine_parameters(log: ClickLog, signal: np.ndarray) -> tuple[np.ndarray, np
     Raises
     ------
     UserError
-        When clicks at position 1 do not rise with the signal.
+        When clicks at position 1 do not rise with the signal, or the signal is the same in all
+        lists at some position.
 
     Examples
     --------
@@ -54,8 +55,15 @@ def affine_parameters(log: ClickLog, signal: np.ndarray) -> tuple[np.ndarray, np
     n = log.shown * log.sessions[:, None].astype(np.float64)
     total = n.sum(axis=0)
     x = np.where(log.shown, signal, 0.0)
-    x = x - (n * x).sum(axis=0) / total
-    slope = (log.clicks * x).sum(axis=0) / (n * x**2).sum(axis=0)
+    x = x - (n * x).sum(axis=0) / np.maximum(total, 1)
+    spread = (n * x**2).sum(axis=0)
+    if still := (np.flatnonzero(spread == 0) + 1).tolist():
+        raise UserError(
+            "estimator trust: the randomised lists show no documents of different predicted"
+            f" relevance at position {still[0]}, so that nothing is known of trust there; log more"
+            " sessions, or a larger randomized_share"
+        )
+    slope = (log.clicks * x).sum(axis=0) / spread
     if not slope[0] > 0:
         raise UserError(
             "estimator trust: on the randomised lists clicks at position 1 do not rise with the"
