@@ -1,0 +1,97 @@
+"""Functions by name: those of the package's registries, and those in a file of one's own.
+
+Where a configuration names a kind, ``mine.py:estimate`` stands for the function `estimate` in the
+file ``mine.py`` of the study's folder.
+"""
+
+import ast
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from ultrbench.errors import UserError
+
+
+def own_file(kind: str) -> str | None:
+    """Return the file that a kind names; None for one of a registry.
+
+    Examples
+    --------
+    >>> own_file("mine.py:estimate"), own_file("dla")
+    ('mine.py', None)
+    """
+    return kind.rpartition(":")[0] or None
+
+
+def own_problem(kind: str) -> str | None:
+    """Return what is wrong with the file that a kind names, without running it; None if nothing.
+
+    Examples
+    --------
+    >>> own_problem("absent.py:estimate").partition(" in ")[0]
+    'there is no file absent.py'
+    >>> own_problem("dla")
+    """
+    file, _, name = kind.rpartition(":")
+    if not file:
+        return None
+    if not Path(file).is_file():
+        return f"there is no file {file} in {Path.cwd()}; write it, or put its path right."
+    try:
+        body = ast.parse(Path(file).read_bytes()).body
+    except (SyntaxError, ValueError) as error:
+        return f"{file}:{getattr(error, 'lineno', None) or 1}: {error}; put this right."
+    defined = [part.name for part in body if isinstance(part, ast.FunctionDef)]
+    if name not in defined:
+        there = ", ".join(defined) or "none"
+        return f"{file} defines no function {name}; functions there: {there}."
+    return None
+
+
+def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
+    """Return the function that a kind stands for, importing its module or its file.
+
+    Parameters
+    ----------
+    registry : mapping
+        ``module:function`` by kind.
+    kind : str
+        Name in the registry, or ``file.py:function``, relative to the current folder.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be imported.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "mine.py"
+    >>> _ = file.write_text("def one():\\n    return 1\\n")
+    >>> find_function({}, f"{file}:one")()
+    1
+    """
+    file = own_file(kind)
+    if file is None:
+        module, _, name = registry[kind].partition(":")
+        return getattr(import_module(module), name)
+    problem = own_problem(kind)
+    if problem:
+        raise UserError(f"{kind}: {problem}")
+    spec = spec_from_file_location(f"ultrbench_own_{Path(file).stem}", file)
+    module_ = module_from_spec(spec)
+    sys.modules[spec.name] = module_  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module_)
+    except Exception as error:
+        steps = traceback.extract_tb(error.__traceback__)
+        lines = [step.lineno for step in steps if Path(step.filename).name == Path(file).name]
+        at = ":".join([file, *map(str, lines[-1:])])
+        raise UserError(
+            f"{at}: the file cannot be imported: {type(error).__name__}: {error}"
+        ) from None
+    return getattr(module_, kind.rpartition(":")[2])
