@@ -3,7 +3,7 @@ PYTHON ?= python3
 CORES ?= all
 BIN = .venv/bin
 
-.PHONY: reproduce check progress test test-slow lint
+.PHONY: reproduce check progress bench test test-slow lint
 
 reproduce: .venv/installed
 	$(BIN)/snakemake --cores $(CORES)
@@ -13,6 +13,10 @@ check: .venv/installed
 
 progress: .venv/installed
 	$(BIN)/python -m ultrbench.reporting.progress
+
+bench: .venv/installed
+	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 test: .venv/installed lint
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"

@@ -6,28 +6,27 @@ bins the features and boosts all trees on grades.
 
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from measure import HEADER, measure, report
 
+from ultrbench.configuration import read_config
 from ultrbench.propensity.estimate import ESTIMATORS, find_estimator
 from ultrbench.ranking import boosting, targets
 from ultrbench.ranking.model import BASE_PARAMETERS
 from ultrbench.simulation.behaviour import find_click_model
 from ultrbench.simulation.clicks import JOACHIMS_EXAMINATION, attraction, simulate_sessions
 from ultrbench.simulation.log import ClickLog
+from ultrbench.yaml_files import read_yaml
 
+ROOT = Path(__file__).resolve().parents[1]
 POSITIONS = 10
 SESSIONS = 20  # a query
 SIZE = {"learning_rate": 0.1, "min_data_in_leaf": 20, "seed": 1}
 # Kinds that fit rankers in turns with theta until it rests are reported without a goal.
 GOALS = {"crossfit": "<= 3", "paird": "<= 1.5", "vectorization": "<= 1.5", "harvest": "<= 1.5"}
 GOALS |= dict.fromkeys(("ctr", "randomization", "fixed_effects"), "<= 1.5")
-EXTRA = {
-    "paird": {"regulariser": 1.0, "tolerance": 0.01},
-    "vectorization": {"dimensions": 3, "tolerance": 0.01},
-    "harvest": {"pairs": "all"},
-}
 
 
 def world(queries, features, randomized):
@@ -90,11 +89,15 @@ def ranker(objective, queries, features, trees, leaves):
 
 
 def estimator(kind, queries, features, trees, leaves):
+    import lightgbm  # noqa: F401 - kinds that fit import it
+
     randomized = kind in ("randomization", "harvest", "fixed_effects")
     x, _, log = world(queries, features, randomized)
-    size = SIZE | {"trees": trees, "leaves": leaves, "folds": 2}
-    stop = {"tolerance": 0.01, "max_iterations": 50}
-    return partial(find_estimator(kind), log, features=x, **size | stop | EXTRA.get(kind, {}))
+    schema = read_yaml(ROOT / "workflow/schemas/config.schema.yaml")
+    config = read_config(read_yaml(ROOT / "config/config.yaml"), schema)
+    shipped = {key: value for key, value in config["estimators"][kind].items() if key != "kind"}
+    size = SIZE | {"trees": trees, "leaves": leaves}
+    return partial(find_estimator(kind), log, features=x, **shipped | size)
 
 
 def main(queries=4_000, features=136, trees=100, leaves=15):

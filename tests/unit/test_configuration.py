@@ -114,9 +114,9 @@ def test_nested_defaults_are_filled_and_types_settled() -> None:
     assert sound["estimators"]["dla"] == {
         "kind": "dla",
         "folds": 2,
-        "trees": 50,
-        "leaves": 15,
-        "learning_rate": 0.1,
+        "trees": 150,
+        "leaves": 4,
+        "learning_rate": 0.3,
         "tolerance": 0.01,
         "max_iterations": 50,
     }
@@ -141,14 +141,14 @@ def test_defaults_are_not_shared_between_readings() -> None:
 
 def test_derived_values() -> None:
     sound = accepted({"evaluation": {"cutoffs": [3, 5]}})
-    assert study_methods(sound, "dynamic") == ["naive", "oracle", "dla", "naive_aa", "labeled"]
+    assert study_methods(sound, "dynamic") == ["naive", "oracle", "crossfit", "naive_aa", "labeled"]
     assert [method_log(sound, m) for m in ("dla", "randomization", "naive_aa", "labeled")] == [
         "initial",
         "randomized",
         "replica",
         "initial",
     ]
-    assert [final_round(sound, "dynamic", m) for m in ("dla", "labeled")] == [3 - 1, 0]
+    assert [final_round(sound, "dynamic", m) for m in ("crossfit", "labeled")] == [3 - 1, 0]
     assert final_round(sound, "static", "dla") == 0
     assert headline_metric(sound) == "nDCG@5"
     assert headline_metric(accepted({})) == "nDCG@10"

@@ -126,7 +126,7 @@ def test_pairs_in_small_blocks_are_the_same(monkeypatch):
     for size in (1, 7 * 36):
         monkeypatch.setattr(objectives, "PAIR_BLOCK", size)
         parts = objectives.pairwise_objective(weights, ptr)(scores, None)
-        np.testing.assert_array_equal(whole, parts)
+        np.testing.assert_allclose(whole, parts, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -115,7 +115,7 @@ def test_an_entry_of_ones_own_is_not_replaced() -> None:
 def test_tuning_runs_as_many_configurations_for_every_method() -> None:
     config = derived(tuning)
     grids = configurations(config)
-    assert {len(found) for found in grids.values()} == {8}
+    assert {len(found) for found in grids.values()} == {4}
     assert config["study"]["seeds"] == tuning["tuning"]["seeds"]
     assert config["study"]["settings"] == ["tuning"]
     rows = ["naive", *(name for found in grids.values() for name in found)]
@@ -134,11 +134,11 @@ def test_the_first_configuration_is_the_shipped_one() -> None:
     ("change", "sentence"),
     [
         ({"seeds": [101, 3, 1]}, "tuning.seeds: 1, 3 also in study.seeds"),
-        ({"grids": {"dla": {"trees": [5]}}}, "got dla 4, rem 8"),
-        ({"grids": {"dla": {"trees": [50, 0]}}}, "estimators.dla-5.trees"),
+        ({"grids": {"dla": {"leaves": [5]}}}, "got dla 2, rem 4"),
+        ({"grids": {"dla": {"leaves": [50, 0]}}}, "estimators.dla-3.leaves"),
         ({"grids": {"dal": {"trees": [5]}}}, "tuning.grids: no dal is defined"),
         (
-            {"grids": {"labeled": {"trees": [1, 2, 3, 4, 5, 6, 7, 8]}}},
+            {"grids": {"labeled": {"trees": [1, 2, 3, 4]}}},
             "tuning.grids.labeled: it has no",
         ),
         ({"setting": "statik"}, "tuning.setting: no statik is defined"),

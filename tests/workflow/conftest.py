@@ -14,7 +14,13 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 # Written anew by every run: what the machine did, not what the study found.
-TIMED = ("results/logs", "results/benchmarks", "results/provenance", "results/disk_use")
+TIMED = (
+    "results/logs",
+    "results/benchmarks",
+    "results/provenance",
+    "results/disk_use",
+    "results/runtime",
+)
 
 TINY = {
     "study": {

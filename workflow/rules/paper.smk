@@ -135,9 +135,10 @@ rule write_provenance:
     input:
         summary=rules.write_summary.output,
         datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
-        code=code("stages.provenance"),
+        code=code("stages.provenance", "stages.runtime"),
     output:
         provenance="results/provenance.json",
+        runtime="results/runtime.csv",
         disk_use="results/disk_use.md",
     log:
         "results/logs/paper/provenance.log",
@@ -147,10 +148,11 @@ rule write_provenance:
     params:
         config=config,
         datasets=STUDY["datasets"],
+        benchmarks="results/benchmarks",
         downloads=config["downloads"],
         source=workflow.basedir,
     message:
-        "Note versions, commit, checksums and disk use"
+        "Note versions, commit, checksums, runtime and disk use"
     script:
         "../scripts/write_provenance.py"
 

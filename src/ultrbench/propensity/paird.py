@@ -8,7 +8,7 @@ from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import FROM_FEATURES, Estimate, assuming, up_to_scale
 from ultrbench.propensity.fixed_point import at_rest
 from ultrbench.ranking.boosting import boost
-from ultrbench.ranking.objectives import HESSIAN_FLOOR, PAIR_BLOCK, Objective, discount_gaps
+from ultrbench.ranking.objectives import HESSIAN_FLOOR, PAIR_BLOCK, Objective, Pairs
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.simulation.display import order_by_score
 from ultrbench.simulation.log import ClickLog
@@ -64,9 +64,9 @@ class PositionBiases:
     """
 
     def __init__(self, log: ClickLog, cell: np.ndarray, *, p: float, tolerance: float) -> None:
-        self._pairs = pair_counts(log)
+        counts = pair_counts(log)
         for name, axis in (("clicked above", 2), ("passed over for", 1)):
-            silent = np.flatnonzero(self._pairs.sum(axis=(0, axis)) == 0)
+            silent = np.flatnonzero(counts.sum(axis=(0, axis)) == 0)
             if len(silent):
                 raise UserError(
                     f"estimator paird: position {silent[0] + 1} is never {name} another document"
@@ -74,7 +74,10 @@ class PositionBiases:
                     " positions (list_size)"
                 )
         # As in `normalise_weights`: the scale shall not meet min_sum_hessian and the floor.
-        self._pairs *= len(np.unique(log.queries)) * (log.positions - 1) / self._pairs.sum()
+        counts *= len(np.unique(log.queries)) * (log.positions - 1) / counts.sum()
+        self._pairs = Pairs.of(log.positions)
+        first, second = self._pairs.first, self._pairs.second
+        self._above, self._below = counts[:, first, second], counts[:, second, first]
         self._log, self._cell, self._p, self._tolerance = log, cell, p, tolerance
         self.plus, self.minus = np.ones(log.positions), np.ones(log.positions)
         self.trace: list[list[float]] = []
@@ -95,7 +98,7 @@ class PositionBiases:
         Every call takes the biases of the call before, then updates them by the losses that it
         has seen; once settled they rest.
         """
-        log, shape = self._log, self._log.documents.shape
+        log, shape, pairs = self._log, self._log.documents.shape, self._pairs
         block = max(1, PAIR_BLOCK // shape[1] ** 2)
 
         def objective(scores: np.ndarray, _: object) -> tuple[np.ndarray, np.ndarray]:
@@ -104,17 +107,20 @@ class PositionBiases:
             ranks = np.argsort(order, axis=1, kind="stable")
             gradient, hessian = np.empty(shape), np.empty(shape)
             loss = np.zeros((shape[1], shape[1]))
+            first, second = pairs.first, pairs.second
             for start in range(0, shape[0], block):
                 part = slice(start, start + block)
-                f = by_cell[part]
-                gap = np.clip(f[:, :, None] - f[:, None, :], -50, 50)
-                weight = self._pairs[part] * discount_gaps(ranks[part], log.shown[part])
-                loss += (weight * np.log1p(np.exp(-gap))).sum(axis=0)
-                wrong = 1 / (1 + np.exp(gap))
-                pull = weight / (self.plus[:, None] * self.minus) * wrong
-                curve = pull * (1 - wrong)
-                gradient[part] = pull.sum(axis=1) - pull.sum(axis=2)
-                hessian[part] = curve.sum(axis=1) + curve.sum(axis=2)
+                gap = np.clip(pairs.gaps(by_cell[part]), -50, 50)
+                odds = np.exp(-gap)
+                wrong, surprise = odds / (1 + odds), np.log1p(odds)
+                delta = pairs.discount_gaps(ranks[part], log.shown[part])
+                above, below = self._above[part] * delta, self._below[part] * delta
+                loss[first, second] += np.einsum("ij,ij->j", above, surprise)
+                loss[second, first] += np.einsum("ij,ij->j", below, surprise + gap)
+                down = above * wrong / (self.plus[first] * self.minus[second])
+                up = below * (1 - wrong) / (self.plus[second] * self.minus[first])
+                gradient[part] = (up - down) @ pairs.sides
+                hessian[part] = (down * (1 - wrong) + up * wrong) @ np.abs(pairs.sides)
             if not self.settled:
                 self._update(loss)
             sums = [

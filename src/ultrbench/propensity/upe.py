@@ -180,6 +180,6 @@ def estimate(
     )
 
 
-def estimate_scaled(log: ClickLog, **parameters: Any) -> Estimate:
+def estimate_scaled(log: ClickLog, *, features: np.ndarray, **parameters: Any) -> Estimate:
     """Estimate propensities as `estimate` does, with the scale of the confounder learned."""
-    return estimate(log, **parameters | {"scale": "learned"})
+    return estimate(log, features=features, **parameters | {"scale": "learned"})

@@ -12,6 +12,7 @@ learning rate a tree.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -112,28 +113,61 @@ def softmax_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
     return objective
 
 
-def discount_gaps(ranks: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Return |1/log2(1 + rank_i) - 1/log2(1 + rank_j)| for the pairs of each list (Burges 2010).
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of places i < j of a list.
 
-    Parameters
+    Attributes
     ----------
-    ranks : numpy.ndarray
-        int64 ``[lists, width]``, from 0.
-    real : numpy.ndarray
-        bool ``[lists, width]``; a pair with padding has gap 0.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 ``[lists, width, width]``.
-
-    Examples
-    --------
-    >>> discount_gaps(np.array([[0, 2]]), np.array([[True, True]])).tolist()
-    [[[0.0, 0.5], [0.5, 0.0]]]
+    first, second : numpy.ndarray
+        int64 ``[pairs]``, i and j.
+    sides : numpy.ndarray
+        float64 ``[pairs, width]``, 1 at i and -1 at j: what is summed over pairs by place.
     """
-    d = 1 / np.log2(2 + ranks)
-    return np.abs(d[:, :, None] - d[:, None, :]) * (real[:, :, None] & real[:, None, :])
+
+    first: np.ndarray
+    second: np.ndarray
+    sides: np.ndarray
+
+    @classmethod
+    def of(cls, width: int) -> "Pairs":
+        """Return all pairs of `width` places.
+
+        Examples
+        --------
+        >>> Pairs.of(3).sides.tolist()
+        [[1.0, -1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]]
+        """
+        first, second = np.triu_indices(width, 1)
+        places = np.eye(width)
+        return cls(first, second, places[first] - places[second])
+
+    def gaps(self, values: np.ndarray) -> np.ndarray:
+        """Return values at i less those at j, ``[lists, pairs]``."""
+        return values[:, self.first] - values[:, self.second]
+
+    def discount_gaps(self, ranks: np.ndarray, real: np.ndarray) -> np.ndarray:
+        """Return |1/log2(1 + rank_i) - 1/log2(1 + rank_j)| of each pair (Burges 2010).
+
+        Parameters
+        ----------
+        ranks : numpy.ndarray
+            int64 ``[lists, width]``, from 0.
+        real : numpy.ndarray
+            bool ``[lists, width]``; a pair with padding has gap 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            float64 ``[lists, pairs]``.
+
+        Examples
+        --------
+        >>> Pairs.of(2).discount_gaps(np.array([[0, 2]]), np.array([[True, True]])).tolist()
+        [[0.5]]
+        """
+        discount = (1 / np.log2(2 + np.arange(ranks.shape[1] + 1)))[ranks]
+        return np.abs(self.gaps(discount)) * (real[:, self.first] & real[:, self.second])
 
 
 def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
@@ -141,7 +175,7 @@ def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
 
     Every weighted document i is compared with **all** other documents j of its list (Joachims et
     al., WSDM 2017); comparing only with unclicked documents is biased even with the true theta.
-    |delta_ij| is the gap of `discount_gaps` by the current scores, with ties in row order.
+    |delta_ij| is the gap of `Pairs.discount_gaps` by the current scores, with ties in row order.
 
     Parameters
     ----------
@@ -164,6 +198,7 @@ def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
     inside = np.arange(width) < lengths[:, None]
     targets = np.zeros(inside.shape)
     targets[inside] = weights
+    pairs = Pairs.of(width)
     block = max(1, PAIR_BLOCK // width**2)
 
     def lists(scores: np.ndarray, part: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -171,11 +206,14 @@ def pairwise_objective(weights: np.ndarray, query_ptr: np.ndarray) -> Objective:
         ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
         # P(j above i) by the current scores; padding has delta 0, so its scores do not matter.
         finite = np.where(real, scores, 0.0)
-        p = 1 / (1 + np.exp(np.clip(finite[:, :, None] - finite[:, None, :], -50, 50)))
-        pull = w[:, :, None] * discount_gaps(ranks, real) * p
-        curve = np.where(pull < 0, -pull, pull * (1 - p))
-        gradient = pull.sum(axis=1) - pull.sum(axis=2)
-        return gradient, curve.sum(axis=1) + curve.sum(axis=2)
+        p = 1 / (1 + np.exp(np.clip(pairs.gaps(finite), -50, 50)))
+        delta = pairs.discount_gaps(ranks, real)
+        pull, curve = np.zeros(delta.shape), np.zeros(delta.shape)
+        for place, sign, wrong in ((pairs.first, 1, p), (pairs.second, -1, 1 - p)):
+            force = w[:, place] * delta * wrong
+            pull += sign * force
+            curve += np.where(force < 0, -force, force * (1 - wrong))
+        return -pull @ pairs.sides, curve @ np.abs(pairs.sides)
 
     def objective(scores: np.ndarray, _: object) -> tuple[np.ndarray, np.ndarray]:
         padded = np.full(inside.shape, -np.inf)

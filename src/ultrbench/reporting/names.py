@@ -17,7 +17,7 @@ NAMES = {
     "harvest": "Harvesting",
     "fixed_effects": "Fixed effects",
     "paird": "PairD",
-    "paird_unregularised": "PairD, p = 0",
+    "paird_regularised": "PairD, p = 1",
     "vectorization": "Vectorization",
     "lightgbm_position": "LightGBM position",
     "affine": "Affine",

@@ -23,6 +23,7 @@ from ultrbench.simulation.display import order_by_score, plackett_luce, shuffle
 from ultrbench.simulation.external import read_external_log, read_external_truth
 from ultrbench.simulation.log import ClickLog, concatenate, log_files, write_log
 from ultrbench.simulation.truth import is_by_position, read_truth_columns, write_truth
+from ultrbench.stages.job import import_lightgbm
 
 LOGGED_SPLITS = ("train", "vali")
 
@@ -178,6 +179,7 @@ def simulate_clicks(
         queries, documents = arrays[f"{name}_queries"], arrays[f"{name}_documents"]
         scores = arrays[f"{name}_scores"]
         if ranker:
+            import_lightgbm()
             model, report = ranker
             trees = next(iter(read_json(report)["trees"].values()))
             real = documents >= 0

@@ -7,6 +7,7 @@ import numpy as np
 from ultrbench.datasets.split import hide_features, read_split
 from ultrbench.files import read_arrays
 from ultrbench.ranking.binned import BinnedFeatures, read_binned, write_binned
+from ultrbench.stages.job import import_lightgbm
 
 BINNED = ("train", "vali")
 
@@ -59,6 +60,7 @@ def candidate_features(
     hidden_features : float
         Share of the features to hide, which bins cannot.
     """
+    import_lightgbm()
     binned = candidates is not None and all(file.exists() for file in binned_files(candidates))
     if hidden_features or not binned:
         train, vali = (read_split(dataset, split).features for split in BINNED)

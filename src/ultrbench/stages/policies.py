@@ -9,6 +9,7 @@ from ultrbench.datasets.split import SPLITS, read_split
 from ultrbench.files import read_json, write_arrays, write_json
 from ultrbench.simulation.policies import score_documents, split_queries, truncate
 from ultrbench.stages.features import bin_candidates
+from ultrbench.stages.job import import_lightgbm
 
 
 def train_policy(
@@ -37,6 +38,7 @@ def train_policy(
     policy, policy_queries, list_size, seed
         From the config; see ``config/README.md``.
     """
+    import_lightgbm()
     splits = {name: read_split(dataset, name) for name in SPLITS}
     ymax = read_json(dataset / "dataset.json")["ymax"]
     queries = split_queries(len(splits["train"].query_ids), **policy_queries, seed=seed)

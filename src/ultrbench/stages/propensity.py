@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,15 @@ def estimate_propensity(
     """
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
     truth = [folder / "truth.csv" for folder in logs]
+    estimate_theta = find_estimator(estimator["kind"])
     features = None
-    if dataset:
+    if dataset and "features" in signature(estimate_theta).parameters:
         features, _ = candidate_features(
             dataset, candidates, hidden_features=hidden_features, seed=seed
         )
     log = read_rounds(logs, "train")
     try:
-        estimate = find_estimator(estimator["kind"])(
+        estimate = estimate_theta(
             log,
             features=features,
             truth=read_truth(truth),

@@ -1,6 +1,5 @@
 """Stage `report`: the results of a study as one HTML page."""
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import yaml
 from ultrbench.files import read_json, write_text
 from ultrbench.reporting import page
 from ultrbench.reporting.names import display_name
+from ultrbench.stages.runtime import Runtime, read_runtimes
 
 Place = tuple[str, str, str, str, str]
 
@@ -199,48 +199,37 @@ def _shown(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _runtime(benchmarks: Path, labels: Mapping[str, str]) -> dict[str, Any]:
-    stages: dict[str, list] = {}
-    costs: dict[tuple[str, str], float] = {}
-    for file in sorted(benchmarks.rglob("*.tsv")):
-        stage = file.relative_to(benchmarks).parts[0]
-        *_, row = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
-        wall, cpu, memory = (_number(row[name]) for name in ("s", "cpu_time", "max_rss"))
-        stages.setdefault(stage, []).append((wall, cpu, memory))
-        parts = file.stem.split(".")
-        if stage == "propensity":
-            key = (f"estimator {parts[-1]}", stage)
-        elif stage == "ranking":
-            key = (f"ranker of {display_name(parts[0], labels)}", stage)
-        else:
-            continue
-        costs[key] = costs.get(key, 0.0) + cpu
+    runtimes = read_runtimes(benchmarks)
+    stages: dict[str, list[Runtime]] = {}
+    for row in runtimes:
+        stages.setdefault(row.stage, []).append(row)
     rows = [
         [
             stage,
-            str(len(jobs)),
-            f"{sum(job[0] for job in jobs):,.0f}",
-            f"{sum(job[1] for job in jobs):,.0f}",
-            f"{max(job[2] for job in jobs):,.0f}",
+            str(sum(part.jobs for part in parts)),
+            f"{sum(part.seconds for part in parts):,.0f}",
+            f"{sum(part.cpu_seconds for part in parts):,.0f}",
+            f"{max(part.peak_mb for part in parts):,.0f}",
         ]
-        for stage, jobs in stages.items()
+        for stage, parts in stages.items()
     ]
-    dearest = sorted(costs.items(), key=lambda item: -item[1])
+    names = {
+        "propensity": lambda what: f"estimator {what}",
+        "ranking": lambda what: f"ranker of {display_name(what, labels)}",
+    }
+    dearest = sorted(
+        (row for row in runtimes if row.stage in names), key=lambda row: -row.cpu_seconds
+    )
     return {
         "stages": page.plain_table(
             "stage", ["jobs", "seconds", "CPU seconds", "most memory of a job, MB"], rows
         ),
         "costs": page.plain_table(
-            "what", ["CPU seconds"], [[name, f"{cpu:,.1f}"] for (name, _), cpu in dearest]
+            "what",
+            ["CPU seconds"],
+            [[names[row.stage](row.what), f"{row.cpu_seconds:,.1f}"] for row in dearest],
         ),
     }
-
-
-def _number(text: str) -> float:
-    """What Snakemake measured; 0 where a job was too short to be measured."""
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 def _provenance(about: Mapping[str, Any]) -> dict[str, Any]:
