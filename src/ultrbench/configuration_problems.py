@@ -344,7 +344,7 @@ def _undecided(path: tuple, value: Mapping[str, Any], schema: Mapping[str, Any])
     keys = list(dict.fromkeys(key for key, _ in telling))
     present = [key for key in keys if key in value]
     if len(keys) == 1:
-        kinds = {"enum": [kind for _, some in telling for kind in some.get("enum", [allowed(some)])]}
+        kinds = {"enum": [kind for _, k in telling for kind in k.get("enum", [allowed(k)])]}
         where = _where((*path, keys[0]))
         if not present:
             return Problem(path, f"{where} is missing: {allowed(kinds)} is wanted.", True)

@@ -9,8 +9,8 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ultrbench.errors import UserError
@@ -82,16 +82,15 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     problem = own_problem(kind)
     if problem:
         raise UserError(f"{kind}: {problem}")
-    spec = spec_from_file_location(f"ultrbench_own_{Path(file).stem}", file)
-    module_ = module_from_spec(spec)
-    sys.modules[spec.name] = module_  # dataclasses look their module up
+    name = f"ultrbench_own_{Path(file).stem}"
+    own = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
+    own.__file__ = file
     try:
-        spec.loader.exec_module(module_)
+        exec(compile(Path(file).read_bytes(), file, "exec"), own.__dict__)
     except Exception as error:
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if Path(step.filename).name == Path(file).name]
+        lines = [s.lineno for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
         at = ":".join([file, *map(str, lines[-1:])])
         raise UserError(
             f"{at}: the file cannot be imported: {type(error).__name__}: {error}"
         ) from None
-    return getattr(module_, kind.rpartition(":")[2])
+    return getattr(own, kind.rpartition(":")[2])

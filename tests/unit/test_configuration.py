@@ -612,8 +612,8 @@ def test_a_setting_is_position_based_unless_it_says_otherwise() -> None:
         ),
         (
             {"click_model": {"kind": "dbn"}},
-            "click_model.kind: pbm, ubm, cascade, additive, dcm, trust, contextual or a function in "
-            "a file (mine.py:estimate) is wanted, "
+            "click_model.kind: pbm, ubm, cascade, additive, dcm, trust, contextual or a function "
+            "in a file (mine.py:estimate) is wanted, "
             "got the text 'dbn'.",
         ),
         (

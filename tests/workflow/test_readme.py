@@ -97,9 +97,9 @@ def test_snakemake_plans_every_command(newcomer: Study) -> None:
         targets = dict.fromkeys(together.pop("targets"))
         flags = [word for flag, values in together.items() if values for word in (flag, *values)]
         files = [name for name in (file, ONE_SEED) if name]
+        plan = ["snakemake", *targets, "-n", "--cores", "1", "--quiet", "host", *flags]
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *targets, "-n", "--cores", "1", "--quiet", "host"]
-            + [*flags, "--configfile", *files],
+            [sys.executable, "-m", *plan, "--configfile", *files],
             cwd=newcomer.folder,
             env=newcomer.environment,
             text=True,

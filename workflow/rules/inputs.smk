@@ -110,7 +110,9 @@ def estimator_code(wildcards):
 
 
 def policy_code(wildcards):
-    return kind_code("stages.policies", {}, config["policies"][wildcards.policy]["kind"])
+    return kind_code(
+        "stages.policies", {}, config["policies"][wildcards.policy]["kind"]
+    )
 
 
 def theta_path(setting, method, round_):

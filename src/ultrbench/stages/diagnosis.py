@@ -92,7 +92,7 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
             note = UNKNOWN
         elif not is_by_position(truths):
             note = NO_TRUTH
-        if note:
+        if note or truth is None:
             none = dict.fromkeys(ERRORS, np.nan)
             rows.append(about | none | {"iteration": len(report["trace"]), "note": note})
             continue

@@ -92,6 +92,6 @@ def estimate_propensity(
             raise
         estimate = replace(naive.estimate(log), identified=False, notes=(NOT_YET,))
     refuse_wrong_estimate(estimate, estimator["kind"], log.documents.shape[1])
-    if model:
+    if model and estimate.model:
         write_text(model, estimate.model)
     write_estimate(estimate, table, report, estimator=name, **estimator)
