@@ -11,12 +11,12 @@ import yaml
 from .conftest import Study, copy_study
 from .documents import write_files
 
-FOLDER = "results/tables/my-data/one_feature.static"
+FOLDER = "results/tables/my-data/one_feature.steep"
 TABLES = ["truncated.grades", "truncated.grades.metrics"]
 # Not what is extended: how much of it.
 SMALL = {
-    "study": {"settings": ["static"], "policies": ["one_feature"], "seeds": [1]},
-    "settings": {"static": {"sessions": 3000, "lists_per_query": 2}},
+    "study": {"seeds": [1]},
+    "settings": {"steep": {"sessions": 3000, "lists_per_query": 2}},
     "estimators": {"dla": {"trees": 2}},
     "training": {"trees": 3, "leaves": 4, "min_data_in_leaf": 5, "validation": ["grades"]},
     "list_size": 5,
@@ -53,7 +53,7 @@ def test_the_tables_have_what_the_documents_add(extended: Study) -> None:
 
 
 def test_users_and_estimators_are_those_of_the_documents(extended: Study) -> None:
-    log = extended.folder / "results/runs/my-data/one_feature/static/seed1/initial/round0"
+    log = extended.folder / "results/runs/my-data/one_feature/steep/seed1/initial/round0"
     truth = pd.read_csv(log / "truth.csv")
     assert truth["theta"].tolist() == pytest.approx([1 / k**2 for k in range(1, 6)])
     mine = pd.read_csv(log / "theta/mine.csv")

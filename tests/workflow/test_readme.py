@@ -182,7 +182,8 @@ def anchors(document: Path) -> set[str]:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document: str) -> None:
     text = (REPOSITORY / document).read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    for link in re.findall(r"(?:\]\(|src=\")([^)\s\"]+)[)\"]", prose):
         if re.match(r"https?://", link):
             continue
         path, _, anchor = link.partition("#")
