@@ -12,6 +12,7 @@ from ultrbench.own_code import find_function
 from ultrbench.propensity.estimate import refuse_wrong_estimate, up_to_scale
 from ultrbench.simulation.behaviour import Behaviour, refuse_wrong_behaviour
 from ultrbench.simulation.policies import score_documents
+from ultrbench.stages.diagnosis import _can_work
 
 USED = {"settings": {"static": {"methods": ["naive", "mine"]}}}
 MINE = {"methods": {"mine": {"estimator": "mine", "ranker": "softmax"}}}
@@ -113,3 +114,9 @@ def test_a_policy_must_score_every_document(folder: Path, body: str, words: str)
     splits = {"train": make_split([3, 3]), "test": make_split([3])}
     with pytest.raises(UserError, match=words):
         score_documents({"kind": "mine.py:score"}, splits, np.array([1, 0]), ymax=4, seed=1)
+
+
+def test_what_an_own_estimator_identifies_only_it_can_say() -> None:
+    log = {"estimators": [{"estimator": "ctr", "works": "assumption"}]}
+    assert _can_work({"kind": "mine.py:estimate"}, log)
+    assert not _can_work({"kind": "ctr"}, log)
