@@ -1,7 +1,7 @@
 rule train_policy:
     input:
         dataset=dataset_files,
-        code=code("stages.policies"),
+        code=policy_code,
     output:
         candidates=per_seed(CANDIDATES),
         report=per_seed(CANDIDATES.replace(".npz", ".json")),

@@ -42,7 +42,9 @@ def bin_candidates(dataset: Path, candidates: Path, seed: int) -> None:
     seed : int
         Replicate seed.
     """
-    write_binned(*binned_files(candidates), *_parts(dataset, candidates), seed=seed)
+    train, vali = _parts(dataset, candidates)
+    train_file, vali_file = binned_files(candidates)
+    write_binned(train_file, vali_file, train, vali, seed)
 
 
 def candidate_features(
@@ -61,8 +63,10 @@ def candidate_features(
         Share of the features to hide, which bins cannot.
     """
     import_lightgbm()
-    binned = candidates is not None and all(file.exists() for file in binned_files(candidates))
-    if hidden_features or not binned:
-        train, vali = (read_split(dataset, split).features for split in BINNED)
-        return hide_features(train, hidden_features, seed), vali
-    return read_binned(*binned_files(candidates), *_parts(dataset, candidates))
+    files = binned_files(candidates) if candidates else []
+    if hidden_features or not candidates or not all(file.exists() for file in files):
+        matrix, validation = (read_split(dataset, split).features for split in BINNED)
+        return hide_features(matrix, hidden_features, seed), validation
+    train, vali = _parts(dataset, candidates)
+    train_file, vali_file = files
+    return read_binned(train_file, vali_file, train, vali)
