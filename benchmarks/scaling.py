@@ -124,7 +124,7 @@ def draw(seconds):
         axes.plot(FACTORS, FACTORS, color="0.6", linestyle=":", label="linear")
         axes.set(xscale="log", yscale="log", xlabel="size", ylabel="processor time")
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_ticks(FACTORS, [f"×{factor}" for factor in FACTORS], minor=False)
+            axis.set_ticks(FACTORS, [f"x{factor}" for factor in FACTORS], minor=False)
             axis.set_minor_locator(NullLocator())
         figure.legend(loc="outside right center")
         return figure
