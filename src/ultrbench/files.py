@@ -1,16 +1,64 @@
 """Files are renamed into place, so that no half file is ever taken for a whole one."""
 
 import glob
+import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 import numpy as np
+
+from ultrbench.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], form: str) -> Iterator[None]:
+    """Turn what a library says of a file that is cut off or of another kind into a sentence.
+
+    Parameters
+    ----------
+    path : path-like
+        The file that the block reads.
+    form : str
+        What the file ought to be.
+
+    Raises
+    ------
+    ultrbench.errors.UserError
+        Where the block cannot read it. That a file is not there, or not ours to read, stays an
+        `OSError`.
+
+    Examples
+    --------
+    >>> with reading("a.json", "JSON"):
+    ...     json.loads("{")
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: a.json cannot be read as JSON (Expecting property name enclosed in
+    double quotes: line 1 column 2 (char 1)): it is cut off, damaged or something else. Make it
+    again; what belongs to a study comes again with snakemake once it is deleted
+    """
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # of the many kinds that zip, npy, arrow and JSON have
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise UserError(
+            f"{path} cannot be read as {form} ({error}): it is cut off, damaged or something else."
+            " Make it again; what belongs to a study comes again with snakemake once it is deleted"
+        ) from error
 
 
 @contextmanager
@@ -141,6 +189,11 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     object
         What it holds.
 
+    Raises
+    ------
+    ultrbench.errors.UserError
+        Where it is no JSON.
+
     Examples
     --------
     >>> import tempfile
@@ -149,7 +202,8 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     >>> read_json(target) is None
     True
     """
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    with reading(path, "JSON"):
+        return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
@@ -194,8 +248,8 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Raises
     ------
-    ValueError
-        When the file holds a pickle.
+    ultrbench.errors.UserError
+        Where it is no whole ``.npz`` file, or holds a pickle.
 
     Examples
     --------
@@ -205,5 +259,87 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     >>> list(read_arrays(target))
     ['b', 'a']
     """
-    with np.load(path, allow_pickle=False) as archive:
-        return dict(archive)
+    with reading(path, "arrays (.npz)"), Path(path).open("rb") as file:
+        if not is_zipfile(file):  # of which numpy says that it might be a pickle to be trusted
+            raise ValueError("it is no zip archive")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            return dict(archive)
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 checksum of a file.
+
+    Examples
+    --------
+    >>> sha256_of(os.devnull)[:8]
+    'e3b0c442'
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def number(text: str) -> float:
+    """Read a decimal number; `float` would take 0_4, a slip for 0.4, for 4.
+
+    Parameters
+    ----------
+    text : str
+        What a cell of a table says; nothing is NaN.
+
+    Raises
+    ------
+    ValueError
+        Where it is no number.
+
+    Examples
+    --------
+    >>> number("0.4"), number("")
+    (0.4, nan)
+    """
+    if "_" in text:
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return float(text or "nan")
+
+
+def read_table(
+    path: str | os.PathLike[str], columns: Mapping[str, type], **options: Any
+) -> "pd.DataFrame":
+    """Read a table that a stage wrote: ``.parquet``, or ``.csv`` whose last line has an end.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    columns : mapping of str to type
+        Columns that it must have, and what is in them; further ones may be there.
+    **options
+        Of `pandas.read_csv`.
+
+    Raises
+    ------
+    ultrbench.errors.UserError
+        Where it is no such table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> write_text(path, "method,error\\ndla,0.25\\n")
+    >>> read_table(path, {"method": str, "error": float})["error"].tolist()
+    [0.25]
+    """
+    import pandas as pd
+
+    path = Path(path)
+    with reading(path, f"a table with the columns {', '.join(columns)}"):
+        if path.suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            text = path.read_text(encoding="utf-8")
+            if not text.endswith("\n"):
+                raise ValueError("its last line has no end")
+            frame = pd.read_csv(StringIO(text), dtype=dict(columns), **options)
+        if lacking := columns.keys() - set(frame):
+            raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+    return frame

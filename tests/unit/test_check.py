@@ -199,3 +199,24 @@ def test_the_changelog_explains_the_expected_results_of_the_repository():
         pytest.skip("no expected results yet: `snakemake expected` writes them")
     noted = noted_fingerprints((REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"))
     assert fingerprint(folder) == noted[0], "add the line that `snakemake expected` printed"
+
+
+@pytest.mark.parametrize("side", ["expected", "run"])
+def test_damaged_files_of_either_side_are_a_sentence(expected, tmp_path, capsys, side):
+    run = make_run(tmp_path / "run")
+    of_check = ("main.csv", "propensity_error.csv", "claims.csv", "provenance.json")
+    for path in sorted({"expected": expected, "run": run}[side].rglob("*")):
+        if not path.is_file() or (side == "expected" and path.name not in of_check):
+            continue
+        whole = path.read_bytes()
+        cut = [whole[: len(whole) // 2]] + [whole[:-1]] * (path.suffix == ".csv")
+        for content in (b"", *cut, b"<html>\n", b"[1]\n", b"\xe9\n"):
+            path.write_bytes(content)
+            assert main([str(run), str(expected)]) == 2, (path, content)
+            assert path.name in capsys.readouterr().err
+        path.unlink()
+        path.mkdir()
+        assert main([str(run), str(expected)]) == 2
+        path.rmdir()
+        path.write_bytes(whole)
+    assert main([str(run), str(expected)]) == 0

@@ -207,7 +207,7 @@ def test_nothing_is_overwritten(inside, capsys):
         ("policies log --policy strong --output new.npz", "no folder of a prepared data set"),
         ("policies synthetic --policy stronger --output new.npz", "no policy `stronger`"),
         ("policies synthetic --policy strong --output new", "ends in .npz"),
-        ("clicks synthetic theta.csv --output new", "theta.csv: no file of candidates"),
+        ("clicks synthetic theta.csv --output new", "theta.csv cannot be read as arrays"),
         ("clicks synthetic nowhere.npz --output new", "nowhere.npz: no such file"),
         ("clicks synthetic strong.npz --setting statik --output new", "do you mean static"),
         ("propensity synthetic --estimator ctr", "no folder of a click log"),
@@ -248,11 +248,14 @@ def test_a_mistake_in_a_log_names_its_own_file(inside, capsys):
 
 
 def test_candidates_of_another_data_set_are_refused(inside, capsys):
-    about = read_json("synthetic/dataset.json")
-    about["splits"]["test"]["documents"] += 1
-    Path("synthetic/dataset.json").write_text(str(about).replace("'", '"'))
-    said = refused(capsys, "clicks", "synthetic", "strong.npz", "--output", "new")
-    assert "of another data set" in said
+    arrays = read_arrays("strong.npz")
+    for changed in (
+        {"test_all_scores": arrays["test_all_scores"][1:]},
+        {"train_documents": arrays["train_documents"] + 10**6},
+    ):
+        np.savez("strong.npz", **(arrays | changed))
+        said = refused(capsys, "clicks", "synthetic", "strong.npz", "--output", "new")
+        assert "of another data set" in said
 
 
 def test_validation_clicks_of_a_log_without_truth_are_weighted_by_theta(inside, capsys):
@@ -261,6 +264,74 @@ def test_validation_clicks_of_a_log_without_truth_are_weighted_by_theta(inside, 
     run("ranking", "blind", "--theta", "theta.csv", "--output", "own")
     assert "validation clicks are weighted by theta.csv" in capsys.readouterr().err
     assert set(read_json("own/ranker.json")["trees"]) == {"grades", "clicks"}
+
+
+def damage(content: bytes) -> dict[str, bytes]:
+    return {
+        "empty": b"",
+        "half": content[: len(content) // 2],
+        "cut": content[:-3],
+        "page": b"<html>404</html>",
+        "latin-1": "é,ü\n".encode("latin-1"),
+        "list": b"[1, 2]",
+        "nul": bytes(len(content)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        ("policies synthetic --policy strong --output new.npz", "synthetic/*"),
+        ("clicks synthetic strong.npz --output new", "synthetic/* strong.npz"),
+        ("identifiability log --dataset synthetic", "log/*.parquet synthetic/*"),
+        ("propensity log --estimator crossfit", "log/* synthetic/* strong.*n*"),
+        ("ranking log --theta theta.csv --output new", "log/* synthetic/* strong.*n* theta.csv"),
+        ("evaluation ranker/grades.run ranker/qrels.txt", "ranker/grades.run ranker/qrels.txt"),
+    ],
+)
+def test_damaged_files_end_with_a_sentence(inside, capsys, arguments, files):
+    by_text = ("truth.csv", "theta.csv", "grades.run", "qrels.txt")  # a digit less is a number too
+    paths = [path for pattern in files.split() for path in inside.glob(pattern)]
+    for path in paths:
+        if path.name == "strong.json":
+            continue
+        whole = path.read_bytes()
+        for how, content in damage(whole).items():
+            if how == "cut" and path.name in by_text:
+                continue
+            path.write_bytes(content)
+            assert path.name in refused(capsys, *arguments.split()), (path, how)
+        path.write_bytes(whole)
+    assert paths
+    assert not list(inside.glob("new*"))
+
+
+def test_a_flipped_bit_in_bins_or_a_log_is_found(inside, capsys):
+    command = ["propensity", "log", "--estimator", "crossfit"]
+    for name in ("strong.train.bin", "strong.vali.bin", "log/train.clicks.parquet"):
+        whole = Path(name).read_bytes()
+        for place in (0.1, 0.4):
+            flipped = bytearray(whole)
+            flipped[int(place * len(whole))] ^= 4
+            Path(name).write_bytes(flipped)
+            assert Path(name).name in refused(capsys, *command)
+        Path(name).write_bytes(whole)
+    Path("strong.vali.bin").unlink()
+    assert "strong.vali.bin: these are not the binned features" in refused(capsys, *command)
+
+
+def test_sizes_that_do_not_fit_each_other_are_refused(inside, capsys):
+    features = Path("synthetic/train.features.npy")
+    matrix = np.load(features)
+    for wrong in (matrix[1:], matrix[:, 0], matrix.astype(np.float64)):
+        np.save(features, wrong)
+        said = refused(capsys, "policies", "synthetic", "--policy", "strong", "--output", "n.npz")
+        assert "train.lists.npz cannot be read as the lists of train.features.npy" in said
+    np.save(features, matrix)
+    about = Path("synthetic/dataset.json")
+    about.write_text(about.read_text().replace('"documents": 261', '"documents": 262'))
+    said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
+    assert "test has 261 documents, not 262" in said
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from toys import make_split
 
 from ultrbench import files
 from ultrbench.datasets.split import read_split, split_files, write_split
+from ultrbench.errors import UserError
 from ultrbench.seeding import stream
 
 
@@ -112,7 +113,7 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
         files.write_arrays(tmp_path / "a.npz", {"a": np.array([{}], dtype=object)})
     assert list(tmp_path.iterdir()) == []
     np.savez(tmp_path / "b.npz", a=np.array([{}], dtype=object))
-    with pytest.raises(ValueError):
+    with pytest.raises(UserError, match=r"b\.npz cannot be read as arrays"):
         files.read_arrays(tmp_path / "b.npz")
 
 

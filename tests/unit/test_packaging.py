@@ -101,3 +101,10 @@ def test_the_workflow_catalogue_is_told_what_the_rules_say() -> None:
     assert deployment["conda"] is deployment["apptainer+conda"] is ("conda:" in rules)
     assert deployment["report"] is ("report(" in rules)
     assert (ROOT / "config/README.md").is_file() and (ROOT / "config/config.yaml").is_file()
+
+
+def test_every_locked_package_has_a_licence_in_the_list() -> None:
+    page = (ROOT / "docs/licences.md").read_text()
+    rows = re.findall(r"^\| ([\w.-]+) \| ([\w.]+) \| (\S.*) \|$", page, flags=re.MULTILINE)
+    locked = re.findall(r"^([\w.-]+)==([\w.]+)", LOCK, flags=re.MULTILINE)
+    assert [(name, version) for name, version, _ in rows[1:]] == locked

@@ -128,6 +128,10 @@ def test_bars_of_running_jobs_are_shown(tmp_path):
     ("log", "words"),
     [
         (BEGUN, "The run was killed."),
+        ("", "ended before its first job"),
+        ("Provided cores: 2\nUserError: config/config.yaml: no\n", "ended before its first job"),
+        ("Nothing to be done (all requested files are present).\n", "is finished"),
+        (BEGUN.replace("Nov 30 19:26:10", "Nov 39 19:26:99"), "The run was killed."),
         (BEGUN + "Complete log(s): a\n", "The run was stopped."),
         (BEGUN + "Command 'x' died with <Signals.SIGINT: 2>.\n" + FAILED, "The run was stopped."),
         (

@@ -151,3 +151,20 @@ def test_the_command_ends_with_a_sentence(files, tmp_path, capsys):
     assert main([*files]) == 2
     assert main([*files, "--queries", "common"]) == 0
     assert "not in both files: 1 queries" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_belongs_to_no_query(files, tmp_path):
+    for name in ("run.txt", "qrels.txt"):
+        path = tmp_path / name
+        path.write_text("\ufeff" + path.read_text(), encoding="utf-8")
+    assert list(trec.read_run(files[0])) == ["1", "2"]
+    assert list(trec.read_qrels(files[1])) == ["1", "2"]
+
+
+def test_an_underscore_makes_no_number_ten_times_larger(files, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN.replace("3.0", "0_3"))
+    with pytest.raises(UserError, match=r"run\.txt:1: .*'0_3' is not a number"):
+        trec.read_run(files[0])
+    (tmp_path / "qrels.txt").write_text(QRELS.replace("b 2", "b 1_0"))
+    with pytest.raises(UserError, match=r"qrels\.txt:1: .*'1_0' is not a number"):
+        trec.read_qrels(files[1])

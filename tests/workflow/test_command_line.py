@@ -202,3 +202,41 @@ def test_a_study_that_has_not_ended_exports_but_scores_nothing(rerun: Study, mon
     shutil.copy("exported/truth.csv", "my.csv")
     assert main(["score", "--setting", "static", "--theta", "my.csv"]) == 2
     assert "is not finished" in capsys.readouterr().err
+
+
+def test_damaged_results_are_neither_exported_nor_scored(rerun: Study, monkeypatch, capsys):
+    monkeypatch.chdir(rerun.folder)
+    last = "results/runs/tiny/weak/dynamic/seed1/dla/round1"
+    export = "export --setting dynamic --track dla --seed 1 --output new"
+    score = f"score --setting static --theta {ROUND}/theta/dla.csv --name mine --output new --run "
+    score += runs_of("dla", rerun.folder)[0]
+    named = {
+        export: [
+            "results/policies/tiny/weak/seed1.npz",
+            "results/policies/tiny/weak/seed1.json",
+            "results/data/tiny/dataset.json",
+            "results/data/tiny/test.lists.npz",
+            "results/provenance.json",
+            *(f"{last}/{name}" for name in ("truth.csv", "train.lists.parquet")),
+        ],
+        score: [
+            "results/provenance.json",
+            "results/evaluation/tiny/weak/static/per_query.parquet",
+            "results/evaluation/tiny/weak/static/conventions.csv",
+            "results/tables/tiny/propensity_error.csv",
+            "results/tables/tiny/weak.static.truncated.grades.csv",
+            f"{ROUND}/truth.csv",
+        ],
+    }
+    for command, files in named.items():
+        for path in map(Path, files):
+            whole = path.read_bytes()
+            for content in (b"", whole[: len(whole) // 2], b"<html>404</html>", b"[1, 2]\n"):
+                path.write_bytes(content)
+                assert main(command.split()) == 2
+                assert path.name in capsys.readouterr().err, (path, content)
+            path.write_bytes(whole)
+    Path(last, "vali.clicks.parquet").unlink()
+    assert main(export.split()) == 2
+    assert "vali.clicks.parquet is not there" in capsys.readouterr().err
+    assert not Path("new").exists()

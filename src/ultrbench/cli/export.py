@@ -10,9 +10,9 @@ from pathlib import Path
 
 import ultrbench
 from ultrbench.cli.results import add_place_arguments, find_place, only, study_config
-from ultrbench.cli.shared import new_folder
+from ultrbench.cli.shared import candidates_file, dataset_folder, new_folder
 from ultrbench.errors import UserError
-from ultrbench.files import read_json
+from ultrbench.files import read_json, reading
 
 EXAMPLE = """results --dataset synthetic --policy strong --setting static --seed 1 \\
       --output exported"""
@@ -55,9 +55,15 @@ def run(options: argparse.Namespace) -> None:
         if log.parents[1].name == track
     }
     ordered = [rounds[number] for number in sorted(rounds)]
-    for path in (place.data / "dataset.json", place.candidates(seed)):
+    policy = place.candidates(seed).with_suffix(".json")
+    for path in (place.data / "dataset.json", place.candidates(seed), policy):
         if not path.is_file():
             raise UserError(f"{path} is not there, and belongs to the log; run snakemake first")
+    candidates_file(place.candidates(seed), dataset_folder(place.data))
+    with reading(place.data / "dataset.json", "what stage `data` says of a data set"):
+        licence = _licence(read_json(place.data / "dataset.json")["entry"])
+    with reading(policy, "what stage `policies` says of a policy"):
+        definition = read_json(policy)["policy"]
     noted = study_config(place.results)
     newest = max((log / "train.clicks.parquet").stat().st_mtime for log in ordered)
     if noted and (place.results / "provenance.json").stat().st_mtime < newest:
@@ -71,11 +77,11 @@ def run(options: argparse.Namespace) -> None:
         "track": track,
         "rounds": sorted(rounds),
         "seed": seed,
-        "licence": _licence(read_json(place.data / "dataset.json")["entry"]),
+        "licence": licence,
         "ultrbench": ultrbench.__version__,
         "commit": noted["commit"] if noted else None,
         "config": {
-            "policy": read_json(place.candidates(seed).with_suffix(".json"))["policy"],
+            "policy": definition,
             "setting": setting and {k: v for k, v in setting.items() if k != "methods"},
         },
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from ultrbench.cli.shared import choose
 from ultrbench.errors import UserError
-from ultrbench.files import read_json
+from ultrbench.files import read_json, reading
 
 
 @dataclass(frozen=True)
@@ -118,4 +118,10 @@ def find_place(options: argparse.Namespace) -> Place:
 def study_config(results: Path) -> dict[str, Any] | None:
     """Return what the study noted of itself when it ended (``provenance.json``), if it did."""
     path = results / "provenance.json"
-    return read_json(path) if path.is_file() else None
+    if not path.is_file():
+        return None
+    with reading(path, "what a study notes of itself"):
+        noted = read_json(path)
+        if not {"config", "commit"} <= noted.keys():
+            raise ValueError("it says nothing of the configuration")
+    return noted

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ultrbench.cli.results import Place, add_place_arguments, find_place, study_config
-from ultrbench.cli.shared import choose, new_folder
+from ultrbench.cli.shared import candidates_file, choose, dataset_folder, new_folder
 from ultrbench.errors import UserError
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def _tables(place: Place, config: dict[str, Any]) -> dict[tuple[str, str], Path]
 
 def _finished(place: Place) -> dict[str, Any]:
     """Return the configuration of a study whose tables are there and are of this configuration."""
-    import pandas as pd
-
+    from ultrbench.files import read_table
     from ultrbench.study import BASELINES, study_methods
 
     noted = study_config(place.results)
@@ -94,7 +93,7 @@ def _finished(place: Place) -> dict[str, Any]:
     for what in ("dataset", "policy", "setting"):
         names = study[{"policy": "policies"}.get(what, f"{what}s")]
         choose(getattr(place, what), names, what, " in the study that ended last")
-    rows = pd.read_parquet(per_query, columns=["method", "seed"])
+    rows = read_table(per_query, {"method": str, "seed": int})
     methods = {*study_methods(config, place.setting), *BASELINES}
     if set(rows["method"]) != methods or set(rows["seed"]) != set(study["seeds"]):
         raise UserError(
@@ -189,7 +188,10 @@ def run(options: argparse.Namespace) -> None:
             raise UserError(f"{file}: no such file")
     place = find_place(options)
     config = _finished(place)
+    dataset_folder(place.data)
     seeds = config["study"]["seeds"]
+    for seed in seeds:
+        candidates_file(place.candidates(seed), place.data)
     methods = study.study_methods(config, place.setting)
     reference = options.reference or config["study"]["reference"]
     choose(reference, [*methods, *study.BASELINES], "method", " in this setting of the study")

@@ -11,7 +11,7 @@ from typing import Any
 
 import ultrbench
 from ultrbench.errors import UserError
-from ultrbench.files import half_of, read_arrays, read_json
+from ultrbench.files import half_of, read_arrays, read_json, reading
 
 ROOT = Path(ultrbench.__file__).parents[2]
 ABOUT_LOG = "log.json"
@@ -165,11 +165,23 @@ def dataset_folder(folder: Path) -> Path:
     ultrbench.errors.UserError: nowhere: no folder of a prepared data set (it has no dataset.json);
     make one with `python -m ultrbench data`
     """
+    from ultrbench.datasets.split import SPLITS, read_split
+
     if not (folder / "dataset.json").is_file():
         raise UserError(
             f"{folder}: no folder of a prepared data set (it has no dataset.json); make one with"
             " `python -m ultrbench data`"
         )
+    about = folder / "dataset.json"
+    with reading(about, "what `python -m ultrbench data` says of a data set"):
+        read = read_json(about)
+        for split in SPLITS:
+            sizes = (read["splits"][split]["queries"], read["splits"][split]["documents"])
+            lists = read_split(folder, split)
+            if sizes != (len(lists.query_ids), len(lists.grades)):
+                raise ValueError(f"{split} has {len(lists.grades)} documents, not {sizes[1]}")
+            if lists.grades.max(initial=0) > read["ymax"]:
+                raise ValueError(f"{split} has a grade above ymax")
     return folder
 
 
@@ -182,20 +194,23 @@ def candidates_file(path: Path, dataset: Path) -> Path:
         Where it is none, or was made from another data set.
     """
     about = read_json(dataset / "dataset.json")["splits"]
-    try:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    with reading(path, "candidates, which `python -m ultrbench policies` writes"):
         arrays = read_arrays(path)
-        scored = len(arrays["test_all_scores"])
-        queries = len(arrays["vali_queries"])
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except Exception:
+        shown = {split: arrays[f"{split}_documents"] for split in about}
+        same = len(arrays["test_all_scores"]) == about["test"]["documents"]
+        for split, documents in shown.items():
+            queries, scores = arrays[f"{split}_queries"], arrays[f"{split}_scores"]
+            if not len(queries) == len(documents) or scores.shape != documents.shape:
+                raise ValueError(f"the arrays of {split} have several lengths")
+            same &= documents.max(initial=-1) < about[split]["documents"]
+            same &= queries.max(initial=-1) < about[split]["queries"]
+        same &= len(shown["vali"]) == about["vali"]["queries"]
+    if not same:
         raise UserError(
-            f"{path}: no file of candidates, which `python -m ultrbench policies` writes"
-        ) from None
-    if (scored, queries) != (about["test"]["documents"], about["vali"]["queries"]):
-        raise UserError(
-            f"{path}: these candidates are of another data set than {dataset}: {scored} test"
-            f" documents instead of {about['test']['documents']}"
+            f"{path}: these candidates are of another data set than {dataset}; make them anew with"
+            " `python -m ultrbench policies`"
         )
     return path
 
@@ -228,8 +243,9 @@ def log_sources(folder: Path) -> dict[str, Path]:
         return own
     if not (folder / ABOUT_LOG).is_file():
         return {}
-    about = read_json(folder / ABOUT_LOG)
-    return {key: folder / about[key] for key in own}
+    with reading(folder / ABOUT_LOG, "what `python -m ultrbench clicks` says of a log"):
+        about = read_json(folder / ABOUT_LOG)
+        return {key: folder / about[key] for key in own}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ultrbench.files import read_arrays, replacing, write_arrays
+from ultrbench.files import read_arrays, reading, replacing, write_arrays
 from ultrbench.seeding import stream
 
 SPLITS = ("train", "vali", "test")
@@ -119,10 +119,22 @@ def read_split(folder: str | Path, name: str) -> Split:
     -------
     Split
         Its features are a read-only memory map.
+
+    Raises
+    ------
+    UserError
+        Where a file is not whole, or the two are not of one split.
     """
     features, lists = split_files(folder, name)
     arrays = read_arrays(lists)
-    return Split(features=np.load(features, mmap_mode="r", allow_pickle=False), **arrays)
+    with reading(features, "an array (.npy)"):
+        matrix = np.lib.format.open_memmap(features, mode="r")
+    with reading(lists, f"the lists of {features.name}"):
+        split = Split(features=matrix, **arrays)
+        sizes = (len(split.grades), int(split.query_ptr[-1]))
+        if matrix.ndim != 2 or matrix.dtype != np.float32 or set(sizes) != {len(matrix)}:
+            raise ValueError(f"{sizes[0]} grades, {matrix.dtype} features {list(matrix.shape)}")
+    return split
 
 
 def hide_features(features: np.ndarray, share: float, seed: int) -> np.ndarray:

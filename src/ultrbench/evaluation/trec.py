@@ -11,7 +11,7 @@ import numpy as np
 from ultrbench.errors import UserError
 from ultrbench.evaluation.lists import pad, padding_mask
 from ultrbench.evaluation.metrics import compute_metrics
-from ultrbench.files import replacing
+from ultrbench.files import number, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
         With file:line, for a line of other form, a score that is not a number (NaN included), or
         a document that a query ranks twice.
     """
-    return _read(path, "query Q0 document rank score tag", 6, 4, float)
+    return _read(path, "query Q0 document rank score tag", 6, 4, number)
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -60,7 +60,12 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
         With file:line, for a line of other form, a grade that is no whole number, or a document
         that a query judges twice.
     """
-    return _read(path, "query 0 document grade", 4, 3, lambda text: max(int(text), 0))
+    return _read(path, "query 0 document grade", 4, 3, _grade)
+
+
+def _grade(text: str) -> int:
+    number(text)
+    return max(int(text), 0)
 
 
 def _read(
@@ -69,7 +74,7 @@ def _read(
     table: dict[str, dict[str, T]] = {}
     try:
         opened = gzip.open if Path(path).suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8") as lines:
+        with opened(path, "rt", encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 parts = line.split()
                 if not parts:

@@ -1,11 +1,12 @@
 """Propensities that somebody else estimated, as a table."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.files import write_text
+from ultrbench.files import number, write_text
 
 
 def read_own_propensity(path: Path, positions: int) -> np.ndarray:
@@ -37,23 +38,27 @@ def read_own_propensity(path: Path, positions: int) -> np.ndarray:
     >>> read_own_propensity(path, 2).tolist()
     [1.0, 0.5]
     """
-    import pandas as pd
-
     form = "wanted is a table with the columns position, and relative or theta"
     try:
-        # As text first: Python parses every digit, pandas may be off by the last one.
-        frame = pd.read_csv(path, dtype=str, skipinitialspace=True)
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, strict=True) if row]
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
+    except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: {form} ({error})") from None
-    columns = [str(column).strip() for column in frame.columns]
-    frame.columns = pd.Index(columns)
-    known = [c for c in ("relative", "theta") if c in columns and frame[c].notna().any()]
-    if "position" not in columns or not known:
-        raise UserError(f"{path}: it has the columns {', '.join(columns)}; {form}")
+    columns = rows.pop(0) if rows else []
+    ragged = any(len(row) != len(columns) for row in rows)
+    given = {
+        name: [row[columns.index(name)] for row in rows]
+        for name in ("position", "relative", "theta")
+        if columns.count(name) == 1 and not ragged
+    }
+    known = [name for name in ("relative", "theta") if any(given.get(name, []))]
+    if ragged or "position" not in given or not known:
+        found = f"the columns {', '.join(columns)}"[:80] + " in some lines alone" * ragged
+        raise UserError(f"{path}: it has {found}; {form}, once each")
     try:
-        position, value = (frame[c].to_numpy(dtype=np.float64) for c in ("position", known[0]))
+        position, value = (np.array([number(t) for t in given[n]]) for n in ("position", known[0]))
     except ValueError as error:
         raise UserError(f"{path}: {error}; {form}, all numbers") from None
     if not np.array_equal(position, np.arange(1, len(position) + 1)):

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -101,7 +102,8 @@ def read_run(text: str) -> Run:
             stats = True
             run.jobs.clear()  # a later table, after checkpoints, is the whole one
         elif found := re.fullmatch(r"\[(\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})\]", line):
-            now = datetime.strptime(found[1], "%a %b %d %H:%M:%S %Y").timestamp()
+            with suppress(ValueError):  # a log that is damaged
+                now = datetime.strptime(found[1], "%a %b %d %H:%M:%S %Y").timestamp()
         elif found := re.match(r"Job (\d+): (.*)", line):
             run.running[int(found[1])] = (found[2], now)
             started[int(found[1])] = now
@@ -246,6 +248,8 @@ def view(run: Run, stages: Mapping[str, str], folder: Path, alive: bool, now: fl
 
 
 def _ending(run: Run, total: int, done: int) -> str:
+    if not (total or run.ended):
+        return "The run ended before its first job; what it printed says why."
     if done == total:
         return "The run is finished."
     if run.failed:
@@ -327,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\033[2J\033[H" + text + "\n(Ctrl-C ends this view, not the run)", flush=True)
             time.sleep(EVERY)
             text, alive = look(options.folder)
-    except UserError as error:
+    except (UserError, OSError) as error:
         print(f"ultrbench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

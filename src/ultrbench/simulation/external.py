@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
+from ultrbench.files import number
 from ultrbench.simulation.log import (
     CLICK_COLUMNS,
     LIST_COLUMNS,
@@ -38,7 +39,7 @@ def _read(path: Path, columns: dict, optional: dict) -> pd.DataFrame:
             " train.clicks.parquet (see config/README.md)"
         )
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
     except Exception as error:
         raise UserError(f"{path}: not a readable parquet file ({error})") from None
@@ -272,10 +273,12 @@ def read_external_truth(path: Path) -> np.ndarray:
     try:
         # As text first: Python parses every digit, pandas may be off by the last one.
         frame = pd.read_csv(path, index_col=False, dtype=str)
-        position, theta = (frame[name].to_numpy(dtype=np.float64) for name in ("position", "theta"))
-        further = {
-            name: frame[name].to_numpy(dtype=np.float64) for name in PARAMETERS if name in frame
-        }
+
+        def numbers(name: str) -> np.ndarray:
+            return np.array([number(text) for text in frame[name].fillna("")])
+
+        position, theta = numbers("position"), numbers("theta")
+        further = {name: numbers(name) for name in PARAMETERS if name in frame}
     except Exception as error:
         raise UserError(f"{path}: wanted is a table position,theta ({error})") from None
     if (position != np.arange(1, len(position) + 1)).any():

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ultrbench.files import replacing
+from ultrbench.files import reading, replacing
 
 MAX_POSITIONS = 63
 
@@ -197,7 +197,7 @@ def concatenate(logs: list[ClickLog]) -> ClickLog:
 def _write_table(path: str | Path, columns: dict[str, np.ndarray], types: dict) -> None:
     table = pa.table({name: pa.array(columns[name], kind) for name, kind in types.items()})
     with replacing(path) as half:
-        pq.write_table(table, half, compression="zstd")
+        pq.write_table(table, half, compression="zstd", write_page_checksum=True)
 
 
 def write_log(log: ClickLog, lists_path: str | Path, clicks_path: str | Path) -> None:
@@ -262,9 +262,18 @@ def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
     -------
     ClickLog
         Equal to what was written, apart from columns of padding alone.
+
+    Raises
+    ------
+    UserError
+        Where a file is not whole.
     """
-    lists = {k: v.to_numpy() for k, v in zip(LIST_COLUMNS, pq.read_table(lists_path), strict=True)}
-    clicks = pq.read_table(clicks_path)
+    tables = []
+    for path, columns in ((lists_path, LIST_COLUMNS), (clicks_path, CLICK_COLUMNS)):
+        with reading(path, "a table of a click log (.parquet)"):
+            table = pq.read_table(path, columns=[*columns], page_checksum_verification=True)
+            tables.append({name: table.column(name).to_numpy() for name in columns})
+    lists, clicks = tables
     starts = np.flatnonzero(lists["position"] == 1)
     row = np.cumsum(lists["position"] == 1) - 1
     shape = (len(starts), int(lists["position"].max(initial=0)))
@@ -281,9 +290,9 @@ def read_log(lists_path: str | Path, clicks_path: str | Path) -> ClickLog:
         lists["round"][starts],
         lists["randomized"][starts],
         lists["context"][starts],
-        np.searchsorted(ids, clicks["list_id"].to_numpy()),
-        clicks["mask"].to_numpy(),
-        clicks["count"].to_numpy(),
+        np.searchsorted(ids, clicks["list_id"]),
+        clicks["mask"],
+        clicks["count"],
     )
 
 

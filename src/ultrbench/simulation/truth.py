@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ultrbench.files import write_text
+from ultrbench.files import reading, write_text
 
 # What weights other than plain IPW need: alpha and beta of P(click) = alpha_k gamma + beta_k, and
 # the chance to go on after a click.
@@ -46,7 +46,15 @@ def write_truth(
 
 
 def _rows(path: str | Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
+    with reading(path, "a table position,theta"):
+        table = csv.DictReader(Path(path).read_text(encoding="utf-8-sig").splitlines())
+        rows = list(table)
+        if not {"position", "theta"} <= set(table.fieldnames or ()):
+            raise ValueError("it has other columns")
+        for row in rows:
+            for name in ("position", "theta", *PARAMETERS):
+                float(row.get(name, 1) or "")  # a line that is cut off lacks some
+    return rows
 
 
 def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:

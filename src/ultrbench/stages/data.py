@@ -1,6 +1,5 @@
 """Stage data: from a registry entry to the split files of a data set."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ import numpy as np
 
 from ultrbench.datasets.split import SPLITS, Split, read_split, write_split
 from ultrbench.errors import UserError
-from ultrbench.files import half_of, write_json
+from ultrbench.files import half_of, sha256_of, write_json
 
 
 def find_source(entry: Mapping[str, Any], downloads: str | Path) -> Path | None:
@@ -207,8 +206,7 @@ def _workspace(out: Path) -> Iterator[Path]:
 
 def _checked(path: Path, expected: str | None, shown: str | None = None) -> str:
     """Return the sha256 of a file, refusing another than expected; the file stays untouched."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(path)
     if expected and found != expected:
         raise UserError(
             f"{shown or path}: the sha256 checksum is {found}, the registry expects {expected}."

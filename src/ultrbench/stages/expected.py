@@ -15,11 +15,14 @@ import pandas as pd
 
 from ultrbench import study
 from ultrbench.errors import UserError
-from ultrbench.files import read_json, replacing, write_json
+from ultrbench.files import read_json, read_table, reading, replacing, write_json
 from ultrbench.reporting.check import TABLES, causes, differences
 from ultrbench.reporting.tables import mark
 
 SHOWN = 10
+MARKED = dict.fromkeys(("difference", "p", "low", "high", "replicates"), float)
+MARKED |= {"significant": bool}
+NOTED = {"config", "datasets", "packages", "python", "machine", "commit"}
 # Student's t of five replicates would give less: an interval is at least this many errors wide.
 _INTERVAL = 2 * 1.96
 
@@ -37,7 +40,7 @@ def digest(results: Path) -> dict[str, pd.DataFrame]:
     UserError
         When the run is not finished.
     """
-    config = _read(results / "provenance.json")["config"]
+    config = _noted(results)["config"]
     places = [
         (dataset, policy, setting)
         for dataset in config["study"]["datasets"]
@@ -46,29 +49,36 @@ def digest(results: Path) -> dict[str, pd.DataFrame]:
     ]
     main = pd.concat([_main(results, place) for place in places], ignore_index=True)
     errors = [
-        _table(path).assign(dataset=dataset)
+        _table(path, _columns("propensity_error", without="dataset")).assign(dataset=dataset)
         for dataset in config["study"]["datasets"]
         if (path := results / "tables" / dataset / "propensity_error.csv").exists()
     ]
-    claims = _table(results / "claims.csv")
+    bounds = {"high": float, "low": float}
+    claims = _table(results / "claims.csv", _columns("claims", without="effect_se") | bounds)
     claims["effect_se"] = (claims["high"] - claims["low"]) / _INTERVAL
     tables = {
         "main": main,
         "propensity_error": pd.concat(errors, ignore_index=True) if errors else main.iloc[:0],
         "claims": claims,
     }
-    columns = {
-        name: [*about.keys, *(c for pair in about.numbers.items() for c in pair), *about.words]
-        for name, about in TABLES.items()
-    }
-    return {name: table.reindex(columns=columns[name]) for name, table in tables.items()}
+    return {name: table.reindex(columns=[*_columns(name)]) for name, table in tables.items()}
+
+
+def _columns(name: str, without: str = "") -> dict[str, type]:
+    about = TABLES[name]
+    columns: dict[str, type] = dict.fromkeys(about.keys, object)
+    columns |= dict.fromkeys((c for pair in about.numbers.items() for c in pair), float)
+    columns |= dict.fromkeys(about.words, object)
+    return {column: kind for column, kind in columns.items() if column != without}
 
 
 def _main(results: Path, place: tuple[str, str, str]) -> pd.DataFrame:
     folder = results.joinpath("evaluation", *place)
-    numbers = _table(folder / "comparisons.csv")
-    rounds = _table(folder / "rounds.csv")
     keys = ["candidates", "validation", "method"]
+    named = dict.fromkeys(keys, object)
+    numbers = _table(folder / "comparisons.csv", named | {"metric": object} | MARKED)
+    metrics = dict.fromkeys(numbers["metric"], float)
+    rounds = _table(folder / "rounds.csv", named | {"round": int} | metrics)
     last = rounds[rounds["round"] == rounds.groupby(keys)["round"].transform("max")]
     errors = last.groupby(keys)[list(numbers["metric"].unique())].sem().reset_index()
     errors = errors.melt(keys, var_name="metric", value_name="mean_se")
@@ -77,20 +87,25 @@ def _main(results: Path, place: tuple[str, str, str]) -> pd.DataFrame:
     return numbers.assign(**dict(zip(("dataset", "policy", "setting"), place, strict=True)))
 
 
-def _table(path: Path) -> pd.DataFrame:
+def _table(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     try:
-        frame = pd.read_csv(path)
+        frame = read_table(path, columns)
     except FileNotFoundError:
         raise UserError(_missing(path)) from None
     texts = frame.select_dtypes(exclude="number").columns
     return frame.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, ""))
 
 
-def _read(path: Path) -> Any:
+def _noted(folder: Path) -> Any:
+    path = folder / "provenance.json"
     try:
-        return read_json(path)
+        with reading(path, "what a study notes of itself"):
+            noted = read_json(path)
+            if lacking := NOTED - noted.keys():
+                raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
     except FileNotFoundError:
         raise UserError(_missing(path)) from None
+    return noted
 
 
 def _missing(path: Path) -> str:
@@ -142,7 +157,7 @@ def write_expected(results: Path, out: Path, changelog: str) -> str:
     str
         The line that the changelog needs.
     """
-    about = _read(results / "provenance.json")
+    about = _noted(results)
     tables = digest(results)
     for name, table in tables.items():
         with replacing(out / f"{name}.csv") as half:
@@ -174,12 +189,14 @@ def check(results: Path, expected: Path) -> tuple[bool, str]:
     UserError
         When one of the folders lacks a file.
     """
-    made = {folder: _read(folder / "provenance.json") for folder in (expected, results)}
+    made = {folder: _noted(folder) for folder in (expected, results)}
     why = causes(made[expected], made[results])
     found = digest(results)
     compared, off = 0, []
     for name in TABLES:
-        count, own = differences(_table(expected / f"{name}.csv"), found[name], name, same=not why)
+        count, own = differences(
+            _table(expected / f"{name}.csv", _columns(name)), found[name], name, same=not why
+        )
         compared += count
         off += own
     tolerance = (
@@ -231,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         agrees, text = check(options.results, options.expected or options.results / "expected")
-    except UserError as error:
+    except (UserError, OSError) as error:
         print(f"ultrbench: {error}", file=sys.stderr)
         return 2
     print(text)

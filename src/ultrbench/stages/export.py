@@ -1,6 +1,5 @@
 """A click log as a product of its own: data, displayed lists, clicks and truth in one folder."""
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ultrbench.datasets.split import SPLITS, Split, read_split
-from ultrbench.files import replacing, write_arrays, write_json, write_text
+from ultrbench.errors import UserError
+from ultrbench.files import replacing, sha256_of, write_arrays, write_json, write_text
 from ultrbench.simulation.log import log_files, read_rounds, write_log
 from ultrbench.simulation.truth import is_by_position, read_truth, read_truth_columns, write_truth
 from ultrbench.stages.trec import export_qrels
@@ -75,6 +75,7 @@ FILES = {
             "{split}_documents": "int64 [queries, N], by descending score; -1 pads",
             "{split}_scores": "float64 [queries, N]",
             "test_all_scores": "float64 [test documents]",
+            "binned_sha256": "text [2], of the policy's .bin files, which are not exported",
         },
     ),
     "truth.csv": (
@@ -106,7 +107,7 @@ def export_log(
         Folders of logging rounds, in their order; rounds after the first append their lists.
     out : pathlib.Path
         Folder to fill: the files of `FILES`, ``export.json`` and ``README.md``, which describe
-        them, and ``SHA256SUMS``. Splits that were not logged have no lists and clicks.
+        them, and ``SHA256SUMS``. Where test queries were not logged they have no lists and clicks.
     about : dict
         Where the log is from, how it was made, and its licence.
     """
@@ -126,8 +127,13 @@ def export_log(
     sizes = {}
     for split in SPLITS:
         _write_documents(out / f"{split}.documents.parquet", read_split(dataset, split))
-        if not all(path.exists() for folder in rounds for path in log_files(folder, split)):
+        files = [path for folder in rounds for path in log_files(folder, split)]
+        there = [path for path in files if path.exists()]
+        if not there and split == "test":
             continue
+        if there != files:
+            lost = next(path for path in files if path not in there)
+            raise UserError(f"{lost} is not there, and belongs to the log; run snakemake first")
         log = read_rounds(rounds, split)
         if not len(log.queries):
             continue
@@ -150,18 +156,13 @@ def export_log(
     files = {name: {"about": text, "columns": columns} for name, (text, columns) in FILES.items()}
     write_json(out / "export.json", about | {"logged": sizes, "files": files})
     write_text(out / "README.md", _readme(about | {"logged": sizes}))
-    sums = [f"{_sha256(path)}  {path.name}\n" for path in sorted(out.iterdir())]
+    sums = [f"{sha256_of(path)}  {path.name}\n" for path in sorted(out.iterdir())]
     write_text(out / "SHA256SUMS", "".join(sums))
 
 
 def _copy(source: Path, target: Path) -> None:
     with replacing(target) as half:
         shutil.copyfile(source, half)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_documents(path: Path, split: Split) -> None:

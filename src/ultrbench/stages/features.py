@@ -1,11 +1,13 @@
 """The features of the candidates, binned once by stage `policies` for every fit that follows."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from ultrbench.datasets.split import hide_features, read_split
-from ultrbench.files import read_arrays
+from ultrbench.errors import UserError
+from ultrbench.files import read_arrays, sha256_of
 from ultrbench.ranking.binned import BinnedFeatures, read_binned, write_binned
 from ultrbench.stages.job import import_lightgbm
 
@@ -23,8 +25,9 @@ def binned_files(candidates: Path) -> list[Path]:
     return [candidates.with_suffix(f".{split}.bin") for split in BINNED]
 
 
-def _parts(dataset: Path, candidates: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    documents = read_arrays(candidates)
+def _parts(
+    dataset: Path, documents: Mapping[str, np.ndarray]
+) -> list[tuple[np.ndarray, np.ndarray]]:
     lists = [documents[f"{split}_documents"] for split in BINNED]
     return [
         (read_split(dataset, split).features, np.sort(shown[shown >= 0]))
@@ -32,19 +35,30 @@ def _parts(dataset: Path, candidates: Path) -> list[tuple[np.ndarray, np.ndarray
     ]
 
 
-def bin_candidates(dataset: Path, candidates: Path, seed: int) -> None:
+def bin_candidates(
+    dataset: Path, candidates: Path, documents: Mapping[str, np.ndarray], seed: int
+) -> np.ndarray:
     """Bin the features of a policy's training and validation candidates.
 
     Parameters
     ----------
     dataset, candidates : pathlib.Path
         Folder of the data set, and the ``.npz`` of the policy; `binned_files` are written beside.
+    documents : mapping of str to numpy.ndarray
+        What is to be in the ``.npz``.
     seed : int
         Replicate seed.
+
+    Returns
+    -------
+    numpy.ndarray
+        text ``[files]``, their SHA-256, which belongs into the ``.npz`` as ``binned_sha256``:
+        LightGBM takes bins for good whatever is in them.
     """
-    train, vali = _parts(dataset, candidates)
+    train, vali = _parts(dataset, documents)
     train_file, vali_file = binned_files(candidates)
     write_binned(train_file, vali_file, train, vali, seed)
+    return np.array([sha256_of(file) for file in (train_file, vali_file)])
 
 
 def candidate_features(
@@ -61,12 +75,25 @@ def candidate_features(
         own.
     hidden_features : float
         Share of the features to hide, which bins cannot.
+
+    Raises
+    ------
+    UserError
+        Where the bins are not those that were written with the candidates.
     """
     import_lightgbm()
     files = binned_files(candidates) if candidates else []
-    if hidden_features or not candidates or not all(file.exists() for file in files):
+    if hidden_features or not candidates or not any(file.exists() for file in files):
         matrix, validation = (read_split(dataset, split).features for split in BINNED)
         return hide_features(matrix, hidden_features, seed), validation
-    train, vali = _parts(dataset, candidates)
+    documents = read_arrays(candidates)
+    for file, noted in zip(files, documents.get("binned_sha256", ["", ""]), strict=True):
+        if not file.exists() or sha256_of(file) != noted:
+            raise UserError(
+                f"{file}: these are not the binned features that were written with {candidates};"
+                " make the candidates again, or delete them with their bins (.bin) where"
+                " snakemake makes them"
+            )
+    train, vali = _parts(dataset, documents)
     train_file, vali_file = files
     return read_binned(train_file, vali_file, train, vali)

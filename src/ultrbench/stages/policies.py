@@ -32,7 +32,8 @@ def train_policy(
         ``.npz`` to write; for each split ``{split}_queries`` (logged queries, int64 [queries]),
         ``{split}_documents`` (rows by descending score, int64 [queries, list_size], -1 pads) and
         ``{split}_scores`` (float64, NaN pads), and ``test_all_scores`` (float64 [documents]).
-        Beside it ``.train.bin`` and ``.vali.bin``, the features of the candidates for LightGBM.
+        Beside it ``.train.bin`` and ``.vali.bin``, the features of the candidates for LightGBM,
+        whose checksums are its ``binned_sha256``.
     report : pathlib.Path
         ``.json`` to write: what the policy was trained on.
     policy, policy_queries, list_size, seed
@@ -52,8 +53,8 @@ def train_policy(
             f"{name}_documents": documents,
             f"{name}_scores": top,
         }
+    arrays["binned_sha256"] = bin_candidates(dataset, candidates, arrays, seed)
     write_arrays(candidates, arrays)
-    bin_candidates(dataset, candidates, seed)
     write_json(
         report,
         {

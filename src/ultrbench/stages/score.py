@@ -12,7 +12,7 @@ import pandas as pd
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
 from ultrbench.evaluation.trec import document_names, read_run
-from ultrbench.files import read_arrays, replacing, write_arrays
+from ultrbench.files import read_arrays, read_table, replacing, write_arrays
 from ultrbench.propensity.error import theta_error
 from ultrbench.propensity.own import read_own_propensity
 from ultrbench.reporting.tables import BETTER, MIN_REPLICATES, WORSE, mark
@@ -29,6 +29,9 @@ from ultrbench.stages.evaluation import compare_rankers, evaluate_rankers
 from ultrbench.stages.paper import write_tables
 
 OWN = "Scored from files"
+CONVENTIONS = dict.fromkeys(("candidates", "validation", "method"), str)
+CONVENTIONS |= dict.fromkeys(("queries", "without_relevant", "dropped"), int)
+CONVENTIONS |= dict.fromkeys(("tied_share", "tie_sensitivity"), float)
 
 
 def by_replicate(files: Sequence[Path], seeds: Sequence[int], option: str) -> dict[int, Path]:
@@ -217,9 +220,11 @@ def score_rankers(
                 " all candidates of the policy (test_documents of the candidates) for the tables"
                 " `truncated`."
             )
-    study_rows = pd.read_parquet(study / "per_query.parquet")
+    study_rows = read_table(
+        study / "per_query.parquet", {"candidates": str} | dict.fromkeys(tested, float)
+    )
     parts = [study_rows[study_rows["candidates"].isin(kinds)]]
-    notes = [pd.read_csv(study / "conventions.csv")]
+    notes = [read_table(study / "conventions.csv", CONVENTIONS)]
     with TemporaryDirectory(prefix="ultrbench-") as work:
         files = {}
         for name, by_seed in rows.items():
@@ -263,7 +268,7 @@ def score_rankers(
         bootstraps=evaluation["bootstraps"],
     )
     kept = {key: path for key, path in tables.items() if key[0] in kinds}
-    study_table = pd.read_csv(next(iter(kept.values())))
+    study_table = read_table(next(iter(kept.values())), {"group": str, "method": str})
     groups = {
         block: list(part["method"].unique())
         for block, part in study_table.groupby("group", sort=False)
@@ -379,7 +384,9 @@ def score_theta(
             | {"last": True, "converged": np.nan, "identified": np.nan, "iteration": np.nan}
         )
     own = error_table(pd.DataFrame(rows))
-    known = pd.read_csv(study).drop(columns="label").fillna({"note": ""})
+    columns = dict.fromkeys(("label", "policy", "setting", "method", "note"), str)
+    columns |= dict.fromkeys((*ERRORS, "converged", "identified", "iterations"), float)
+    known = read_table(study, columns).drop(columns="label").fillna({"note": ""})
     known = known[(known["policy"] == place[1]) & (known["setting"] == place[2])]
     write_error_table(
         pd.concat([known, own], ignore_index=True), stem, labels=labels, dataset=place[0]

@@ -1,0 +1,120 @@
+"""Change a core module in one place at a time; its unit tests must notice.
+
+``python tests/mutation.py metrics significance --mutants 20`` prints the changes that no test sees.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TESTS = {
+    "evaluation/metrics": ["test_metrics"],
+    "evaluation/significance": ["test_significance"],
+    "ranking/objectives": ["test_objectives"],
+    "simulation/clicks": ["test_clicks", "test_click_models"],
+    "propensity/ctr": ["test_propensity"],
+    "propensity/crossfit": ["test_crossfit"],
+    "propensity/rem": ["test_rem"],
+    "propensity/harvest": ["test_harvest"],
+}
+SWAPS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And, ast.USub: ast.UAdd, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
+}  # fmt: skip
+
+
+def mutants(source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, change and text of every variant with another operator or constant.
+
+    Annotations and what an error says are left alone.
+    """
+    tree = ast.parse(source)
+    nodes, same = list(ast.walk(tree)), ast.unparse(tree)
+    spared = {
+        id(inner)
+        for node in nodes
+        for outer in (
+            *(getattr(node, name, None) for name in ("annotation", "returns")),
+            *([node.exc] if isinstance(node, ast.Raise) and node.exc else []),
+        )
+        if outer
+        for inner in ast.walk(outer)
+    }
+    for node in nodes:
+        if id(node) in spared:
+            continue
+        for field in ("op", "ops", "value"):
+            old = getattr(node, field, None)
+            if field == "value":
+                if not isinstance(node, ast.Constant) or isinstance(old, str | bytes):
+                    continue
+                if old is None or old is Ellipsis:
+                    continue
+                new = not old if isinstance(old, bool) else old + 1
+            elif field == "ops":
+                new = [SWAPS.get(type(op), type(op))() for op in old or []]
+            else:
+                new = SWAPS[type(old)]() if type(old) in SWAPS else old
+            before = ast.unparse(node)
+            setattr(node, field, new)
+            change, text = f"{before} -> {ast.unparse(node)}", ast.unparse(tree)
+            setattr(node, field, old)
+            if text != same:
+                yield node.lineno, change, text
+
+
+def notices(package: Path, tests: list[str]) -> bool:
+    """Whether a test fails, or does not come to an end, with another package in place."""
+    files = [str(ROOT / f"tests/unit/{name}.py") for name in tests]
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=300
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def main() -> int:
+    """Print the changes that no test noticed; return their number."""
+    parser = argparse.ArgumentParser(description="Change core modules; their tests must notice.")
+    parser.add_argument("modules", nargs="*", default=list(TESTS), metavar="MODULE")
+    parser.add_argument("--mutants", type=int, default=20, metavar="N", help="of each module")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    survivors = 0
+    for module, tests in TESTS.items():
+        if not any(name in (module, module.partition("/")[2]) for name in options.modules):
+            continue
+        source = (ROOT / f"src/ultrbench/{module}.py").read_text()
+        found = list(mutants(source))
+        chosen = random.Random(options.seed).sample(found, min(options.mutants, len(found)))
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(shutil.copytree(ROOT / "src", Path(folder, "src")))
+            if notices(package, tests):
+                sys.exit(f"{module}: its tests fail as they are")
+            unseen = 0
+            for line, change, text in sorted(chosen):
+                (package / f"ultrbench/{module}.py").write_text(text)
+                if not notices(package, tests):
+                    print(f"{module}.py:{line}: {change}", flush=True)
+                    unseen += 1
+        print(f"{module}: {unseen} of {len(chosen)} unseen, of {len(found)} there are", flush=True)
+        survivors += unseen
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 100))
