@@ -153,7 +153,9 @@ def export_log(
             },
         )
     export_qrels(dataset, out / "qrels.txt")
-    contents = {name: {"about": text, "columns": columns} for name, (text, columns) in FILES.items()}
+    contents = {
+        name: {"about": text, "columns": columns} for name, (text, columns) in FILES.items()
+    }
     write_json(out / "export.json", about | {"logged": sizes, "files": contents})
     write_text(out / "README.md", _readme(about | {"logged": sizes}))
     sums = [f"{sha256_of(path)}  {path.name}\n" for path in sorted(out.iterdir())]
