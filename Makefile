@@ -3,7 +3,7 @@ PYTHON ?= python3
 CORES ?= all
 BIN = .venv/bin
 
-.PHONY: reproduce check progress bench test test-slow lint
+.PHONY: reproduce check progress bench test test-slow coverage lint
 
 reproduce: .venv/installed
 	$(BIN)/snakemake --cores $(CORES)
@@ -24,11 +24,15 @@ test: .venv/installed lint
 test-slow: .venv/installed
 	$(BIN)/pytest -q -m slow
 
+coverage: .venv/installed
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered
+
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/codespell
+	$(BIN)/mypy
 	$(BIN)/snakemake --lint --quiet
 
 .venv/installed: requirements.lock pyproject.toml

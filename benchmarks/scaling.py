@@ -10,10 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from measure import HEADER, Measured, report
 
-from ultrbench.files import read_json
-from ultrbench.reporting.figures import COLUMN, save_figure
+from ultrbench.configuration import read_config
+from ultrbench.reporting.figures import COLUMN, HOUSE, save_figure
 from ultrbench.stages.clicks import simulate_clicks
 from ultrbench.stages.data import prepare_dataset
 from ultrbench.stages.evaluation import evaluate_rankers
@@ -23,22 +26,21 @@ from ultrbench.stages.ranking import train_ranker
 from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-BASE = {"queries": 500, "features": 30, "sessions": 100_000, "rounds": 1, "methods": 1}
+BASE = {"queries": 1000, "features": 30, "sessions": 100_000, "rounds": 1, "methods": 1}
 FACTORS = (1, 2, 4, 8)
 SIZE = {"trees": 50, "learning_rate": 0.1, "leaves": 15}
 
 
-def setting_of(sessions, rounds):
-    """The static setting of config.yaml with the schema's defaults, at another size."""
-    from ultrbench.configuration import read_config
-
+def shipped():
+    """config.yaml with the schema's defaults."""
     schema = read_yaml(ROOT / "workflow/schemas/config.schema.yaml")
-    config = read_config(read_yaml(ROOT / "config/config.yaml"), schema)
-    return config["settings"]["static"] | {"sessions": sessions, "rounds": rounds}
+    return read_config(read_yaml(ROOT / "config/config.yaml"), schema)
 
 
 def study(queries, features, sessions, rounds, methods):
     """Seconds of processor time of all stages after the data set."""
+    config = shipped()
+    setting = config["settings"]["static"] | {"sessions": sessions, "rounds": rounds}
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         data, candidates = root / "data", root / "seed1.npz"
@@ -66,7 +68,7 @@ def study(queries, features, sessions, rounds, methods):
                     data,
                     candidates,
                     out,
-                    setting=setting_of(sessions, rounds),
+                    setting=setting,
                     log="initial",
                     round_=round_,
                     seed=1,
@@ -80,7 +82,7 @@ def study(queries, features, sessions, rounds, methods):
                     theta,
                     out / "theta.json",
                     name="crossfit",
-                    estimator={"kind": "crossfit", "folds": 2} | SIZE,
+                    estimator=config["estimators"]["crossfit"],
                     seed=1,
                 )
                 ranker = model, out / "ranker.json"
@@ -110,29 +112,28 @@ def study(queries, features, sessions, rounds, methods):
             headline="nDCG@10",
             without_relevant="zero",
         )
-        assert read_json(root / "policy.json")
         return time.process_time() - start
 
 
 def draw(seconds):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(COLUMN, 2.6), layout="constrained")
-    axes = figure.subplots()
-    for (name, values), marker in zip(seconds.items(), "os^Dv", strict=True):
-        axes.plot(FACTORS, [v / values[0] for v in values], marker=marker, label=name)
-    axes.plot(FACTORS, FACTORS, color="0.6", linestyle=":", label="linear")
-    axes.set(xscale="log", yscale="log", xlabel="size", ylabel="processor time")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(FACTORS, [f"x{factor}" for factor in FACTORS], minor=False)
-        axis.set_minor_locator(NullLocator())
-    axes.legend()
-    return figure
+    with rc_context(HOUSE):
+        figure = Figure(figsize=(COLUMN, 2.2), layout="constrained")
+        axes = figure.subplots()
+        for (name, values), marker in zip(seconds.items(), "os^Dv", strict=True):
+            axes.plot(FACTORS, [v / values[0] for v in values], marker=marker, label=name)
+        axes.plot(FACTORS, FACTORS, color="0.6", linestyle=":", label="linear")
+        axes.set(xscale="log", yscale="log", xlabel="size", ylabel="processor time")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_ticks(FACTORS, [f"x{factor}" for factor in FACTORS], minor=False)
+            axis.set_minor_locator(NullLocator())
+        figure.legend(loc="outside right center")
+        return figure
 
 
 def main(queries=BASE["queries"]):
     print(HEADER)
     base = BASE | {"queries": queries}
+    study(**base | {"queries": 50})  # imports
     one = study(**base)
     seconds = {}
     for name in base:
@@ -145,6 +146,4 @@ def main(queries=BASE["queries"]):
 
 
 if __name__ == "__main__":
-    from matplotlib.ticker import NullLocator
-
     main(*map(int, sys.argv[1:]))

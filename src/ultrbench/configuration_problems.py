@@ -1,9 +1,11 @@
 """What is wrong with a configuration, in sentences: which key, what was given, what is allowed."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ultrbench.own_code import own_file, own_problem
 from ultrbench.reporting.names import display_name
 from ultrbench.study import BASELINES, JOINT, LOGS, WITHOUT_THETA
 
@@ -27,6 +29,15 @@ SIMULATION_KEYS = (
     "randomized_share",
     "lists_per_query",
 )
+# What the study itself passes to a function of one's own, or notes beside its parameters.
+OWN_ARGUMENTS = {
+    "policies": ("splits", "order", "ymax", "seed"),
+    "click_model": ("attraction", "contexts", "eta", "examination"),
+    "estimators": (
+        *("log", "features", "truth", "columns", "seed"),
+        *("estimate", "table", "report", "estimator", "converged", "identified", "notes", "trace"),
+    ),
+}
 WITHOUT_EFFECT = {
     "ubm": ("examination",),
     "cascade": ("eta", "examination"),
@@ -96,8 +107,13 @@ def contradictions(
 
         yield from _equal_labels(name, listed, methods)
 
+    for path, entry in _kinds(config):
+        yield from _own_function_problems(path, entry)
+
     queries = config.get("policy_queries", {})
     for name, policy in policies.items():
+        if own_file(policy.get("kind", "")):
+            continue
         mode = policy.get("policy_queries", queries.get("mode"))
         if mode == "disjoint" and policy.get("share", 0) > queries["pool"]:
             yield refusal(
@@ -176,6 +192,30 @@ def contradictions(
         )
 
 
+def _kinds(config: Mapping[str, Any]) -> Iterator[tuple[tuple, Mapping[str, Any]]]:
+    """Every definition that may be a function of one's own, with the keys that lead to it."""
+    for section in ("policies", "estimators"):
+        for name, entry in config.get(section, {}).items():
+            yield (section, name), entry
+    for name, setting in config.get("settings", {}).items():
+        yield ("settings", name, "click_model"), setting.get("click_model", {})
+
+
+def _own_function_problems(path: tuple, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    """A file that has not the function, and arguments that the study passes itself."""
+    kind = entry.get("kind", "")
+    if not own_file(kind):
+        return
+    problem = own_problem(kind)
+    if problem:
+        # As with a missing key: it does not matter where the study uses no such definition.
+        yield Problem((*path, "kind"), f"{_where((*path, 'kind'))}: {problem}", True)
+    given = OWN_ARGUMENTS[path[-1] if path[0] == "settings" else path[0]]
+    for key in (key for key in entry if key in given):
+        where = _where((*path, key))
+        yield Problem((*path, key), f"{where}: the study passes this itself; take another name.")
+
+
 def _metric_problem(name: str) -> str | None:
     from ultrbench.errors import UserError
     from ultrbench.evaluation.metrics import parse_metric
@@ -202,6 +242,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
         return f"{', '.join(most)} or {last}" if most else last
     if not schema:
         return "a value"
+    if "examples" in schema:
+        return f"a function in a file ({schema['examples'][0]})"
     kind = schema.get("type", "object")
     if kind == "array":
         return f"a list, each item {allowed(schema['items'])}"
@@ -234,16 +276,22 @@ def branch(schema: Mapping[str, Any], value: Mapping[str, Any]) -> int | None:
     """
     fitting = []
     for number, option in enumerate(schema["oneOf"]):
-        key, values = _telling(option)
-        if key in value and (not values or value[key] in values):
+        key, kinds = _telling(option)
+        if key in value and (not kinds or _is_kind(value[key], kinds)):
             fitting.append(number)
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _telling(option: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The key that tells an alternative from the others, and its values (none: being there)."""
+def _telling(option: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The key that tells an alternative from the others, and its schema (none: being there)."""
     key = option["required"][0]
-    return key, option.get("properties", {}).get(key, {}).get("enum", []) if key == "kind" else []
+    return key, option.get("properties", {}).get(key, {}) if key == "kind" else {}
+
+
+def _is_kind(value: Any, kinds: Mapping[str, Any]) -> bool:
+    if "enum" in kinds:
+        return value in kinds["enum"]
+    return isinstance(value, str) and bool(re.search(kinds["pattern"], value))
 
 
 def _explained(error: Any, root: Mapping[str, Any]) -> Iterator[Problem]:
@@ -296,7 +344,7 @@ def _undecided(path: tuple, value: Mapping[str, Any], schema: Mapping[str, Any])
     keys = list(dict.fromkeys(key for key, _ in telling))
     present = [key for key in keys if key in value]
     if len(keys) == 1:
-        kinds = {"enum": [kind for _, some in telling for kind in some]}
+        kinds = {"enum": [kind for _, k in telling for kind in k.get("enum", [allowed(k)])]}
         where = _where((*path, keys[0]))
         if not present:
             return Problem(path, f"{where} is missing: {allowed(kinds)} is wanted.", True)

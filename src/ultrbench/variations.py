@@ -40,7 +40,8 @@ def _entries(config: Mapping[str, Any], sweep: str) -> dict[str, tuple[str, dict
     base = config[about["section"]][about["base"]]
     has = base
     if about["section"] == "policies":
-        queries, size = (own(config, about["base"]) for own in (policy_queries, list_size))
+        queries = policy_queries(config, about["base"])
+        size = list_size(config, about["base"])
         has = {**base, "policy_queries": queries["mode"], "list_size": size}
     entries = {}
     for value in about["values"]:

@@ -25,7 +25,8 @@ def objects(schema: dict, name: str = "top level") -> Iterator[tuple[str, dict]]
             yield from objects(part, key)
     elif "oneOf" in schema:
         for option in schema["oneOf"]:
-            kinds = option["properties"].get("kind", {}).get("enum", option["required"][:1])
+            kind = option["properties"].get("kind", {})
+            kinds = ["own"] if "examples" in kind else kind.get("enum", option["required"][:1])
             yield f"{name}, {' '.join(kinds)}", option
     elif isinstance(schema.get("additionalProperties"), dict):
         yield from objects(schema["additionalProperties"], f"{name}.<name>")

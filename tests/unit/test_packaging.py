@@ -71,11 +71,36 @@ def test_the_container_runs_the_commands_of_the_continuous_integration() -> None
     assert image == "python:3.11-slim"
 
 
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+
+
 def test_the_citation_names_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == PROJECT["version"] == ultrbench.__version__
-    assert citation["license"] == PROJECT["license"] == "Apache-2.0"
+    assert CITATION["version"] == PROJECT["version"] == ultrbench.__version__
+    assert CITATION["license"] == PROJECT["license"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_the_changelog_ends_with_this_version() -> None:
+    assert re.fullmatch(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", PROJECT["version"])
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    released = [heading for heading in headings if heading != "Unreleased"]
+    assert headings.index("Unreleased") == 0 if "Unreleased" in headings else released
+    if released:
+        date = CITATION["date-released"]
+        assert released[0] == f"{PROJECT['version']} ({date})"
+        numbers = [tuple(map(int, heading.split(" ")[0].split("."))) for heading in released]
+        assert numbers == sorted(numbers, reverse=True)
+    else:
+        assert PROJECT["version"] == "0.1.0", "a version was raised without a release"
+
+
+def test_the_workflow_catalogue_is_told_what_the_rules_say() -> None:
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    deployment = usage["software-stack-deployment"]
+    rules = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    assert deployment["conda"] is deployment["apptainer+conda"] is ("conda:" in rules)
+    assert deployment["report"] is ("report(" in rules)
+    assert (ROOT / "config/README.md").is_file() and (ROOT / "config/config.yaml").is_file()
 
 
 def test_every_locked_package_has_a_licence_in_the_list() -> None:

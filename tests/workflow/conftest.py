@@ -1,5 +1,6 @@
 """A study small enough to run many times, in a copy of the repository of its own."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -173,10 +174,16 @@ def study(tmp_path: Path) -> Study:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """A study that has run on one core; tests must not change it."""
-    done = copy_study(tmp_path_factory.mktemp("finished"))
-    done.run("--cores", "1")
-    return done
+    """A study that has run on one core, once for all workers; tests must not change it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "finished"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "results/provenance.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            copy_study(folder).run("--cores", "1")
+    return Study(folder)
 
 
 @pytest.fixture

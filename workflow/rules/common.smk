@@ -6,6 +6,7 @@ from ultrbench import study, variations
 from ultrbench.configuration import read_config
 from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
+from ultrbench.own_code import own_file
 from ultrbench.propensity.estimate import ESTIMATORS
 from ultrbench.reporting.check import TABLES as COMPARED
 from ultrbench.reporting.claims import THETA_MEASURES, claim_parts, load_claims
@@ -14,7 +15,7 @@ from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
 from ultrbench.stages.features import binned_files
-from ultrbench.stages.sources import PACKAGE, import_closure
+from ultrbench.stages.sources import PACKAGE, import_closure, imports
 from ultrbench.yaml_files import read_yaml
 
 ROOT = Path(workflow.basedir)

@@ -61,6 +61,6 @@ rule report_identifiability:
 
 rule identifiability:
     input:
-        expand("results/tables/{dataset}/identifiability.md", dataset=STUDY["datasets"]),
+        expand(rules.report_identifiability.output, dataset=STUDY["datasets"]),
     message:
         "Done: identifiability"

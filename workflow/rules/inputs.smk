@@ -65,10 +65,18 @@ def log_of_track(wildcards):
     return study.method_log(config, wildcards.track)
 
 
+def kind_code(stage, registry, kind):
+    """The source files of a stage and of a kind, which may be a function in one's own file."""
+    file = own_file(kind)
+    if file:
+        return [file, *import_closure([f"ultrbench.{stage}", *imports(Path(file))])]
+    sources = [registry[kind].partition(":")[0]] if kind in registry else []
+    return import_closure([f"ultrbench.{stage}", *sources])
+
+
 def click_model_code(wildcards):
     kind = config["settings"][wildcards.setting]["click_model"]["kind"]
-    source = CLICK_MODELS[kind].partition(":")[0].removeprefix("ultrbench.")
-    return code("stages.clicks", source)
+    return kind_code("stages.clicks", CLICK_MODELS, kind)
 
 
 def simulation(setting):
@@ -98,8 +106,13 @@ def more_rounds(wildcards):
 
 def estimator_code(wildcards):
     kind = config["estimators"][wildcards.estimator]["kind"]
-    source = ESTIMATORS[kind].partition(":")[0].removeprefix("ultrbench.")
-    return code("stages.propensity", source)
+    return kind_code("stages.propensity", ESTIMATORS, kind)
+
+
+def policy_code(wildcards):
+    return kind_code(
+        "stages.policies", {}, config["policies"][wildcards.policy]["kind"]
+    )
 
 
 def theta_path(setting, method, round_):

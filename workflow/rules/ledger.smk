@@ -87,6 +87,6 @@ rule write_ledger:
 
 rule ledger:
     input:
-        expand("results/tables/{dataset}/ledger.md", dataset=STUDY["datasets"]),
+        expand(rules.write_ledger.output, dataset=STUDY["datasets"]),
     message:
         "Done: ledger"

@@ -1,7 +1,7 @@
 rule train_policy:
     input:
         dataset=dataset_files,
-        code=code("stages.policies"),
+        code=policy_code,
     output:
         candidates=per_seed(CANDIDATES),
         report=per_seed(CANDIDATES.replace(".npz", ".json")),
@@ -12,7 +12,7 @@ rule train_policy:
         "results/benchmarks/policies/{dataset}/{policy}.tsv"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=6000,
     params:
         policy=lambda wildcards: {
             key: value

@@ -78,8 +78,9 @@ rule write_cards:
 rule sweeps:
     input:
         expand(
-            "results/sweeps/{dataset}/runtime.csv",
+            [*rules.summarise_sweep.output, *rules.write_cards.output],
             dataset=STUDY["datasets"] if config["sweeps"] else [],
+            sweep=config["sweeps"],
         ),
     message:
         "Done: sweeps"

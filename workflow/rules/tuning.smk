@@ -31,7 +31,7 @@ rule choose_parameters:
 rule tuning:
     input:
         expand(
-            "results/tuning/{dataset}/choice.csv",
+            rules.choose_parameters.output,
             dataset=STUDY["datasets"] if GRIDS else [],
         ),
     message:

@@ -9,8 +9,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 from ultrbench.errors import UserError
 
@@ -34,7 +35,7 @@ _FAILURES = (
 
 class _Member(NamedTuple):
     name: str
-    open: Callable[[], BinaryIO | None]  # gives None where it is no plain file
+    open: Callable[[], IO[bytes] | None]  # gives None where it is no plain file
     encrypted: bool = False
 
 
@@ -183,15 +184,16 @@ def _members(source: Path) -> Iterator[Iterator[_Member]]:
         ) from None
 
 
+def _nothing() -> None:
+    """Open what is no plain file."""
+
+
 def _zip_members(archive: zipfile.ZipFile) -> Iterator[_Member]:
     for info in archive.infolist():
         if not info.is_dir():
             link = (info.external_attr >> 16) & 0o170000 == 0o120000
-            yield _Member(
-                info.filename,
-                (lambda: None) if link else (lambda info=info: archive.open(info)),
-                bool(info.flag_bits & 1),
-            )
+            opened = _nothing if link else partial(archive.open, info)
+            yield _Member(info.filename, opened, bool(info.flag_bits & 1))
 
 
 def _tar_members(archive: tarfile.TarFile, source: Path) -> Iterator[_Member]:
@@ -202,7 +204,5 @@ def _tar_members(archive: tarfile.TarFile, source: Path) -> Iterator[_Member]:
         if allowance < 0:
             raise UserError(_absurd(source))
         if not info.isdir():
-            yield _Member(
-                info.name,
-                (lambda info=info: archive.extractfile(info)) if info.isreg() else (lambda: None),
-            )
+            opened = partial(archive.extractfile, info) if info.isreg() else _nothing
+            yield _Member(info.name, opened)

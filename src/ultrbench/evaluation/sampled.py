@@ -313,7 +313,7 @@ def corrected_by_constrained_least_squares(
     triangle = np.empty((0, samples + 2))
     for a, b, _ in _regression(name, items, samples, replacement, prior):
         block = np.column_stack([np.cumsum(a, axis=1), b])
-        triangle = np.linalg.qr(np.concatenate([triangle, block]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
     lower = np.append(np.zeros(samples), -np.inf)
     solution = lsq_linear(triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls").x
     return np.cumsum(solution[::-1])[::-1]

@@ -89,5 +89,5 @@ def tie_sensitivity(
         order = rng.random(scores.shape).argsort(axis=1)
         s, g, m = (np.take_along_axis(a, order, axis=1) for a in (scores, grades, mask))
         for name, values in compute_metrics(names, s, g, m, ymax).items():
-            changes[name] += abs(float((values - stable[name]).sum())) / total / orders
+            changes[name] += abs(float(np.sum(values - stable[name]))) / total / orders
     return changes

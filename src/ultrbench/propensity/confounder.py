@@ -1,6 +1,7 @@
 """The confounder: by which scores a log's lists were ordered, logged or imitated."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class PolicyScores:
 
 
 def imitated_scores(
-    log: ClickLog, features: np.ndarray, *, folds: int, seed: int, **size: int | float
+    log: ClickLog, features: np.ndarray, *, folds: int, seed: int, **size: Any
 ) -> np.ndarray:
     """Predict the order of the lists from the features.
 
@@ -68,7 +69,7 @@ def imitated_scores(
 
 
 def policy_scores(
-    log: ClickLog, features: np.ndarray, *, targets: str = "scores", **imitation: int | float
+    log: ClickLog, features: np.ndarray, *, targets: str = "scores", **imitation: Any
 ) -> PolicyScores:
     """Return the scores that ordered the lists, round by round.
 

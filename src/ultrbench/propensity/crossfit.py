@@ -129,7 +129,7 @@ def estimate(
         When a position has no click in the whole log.
     """
     refuse_silence(log, log.clicks.sum(axis=0))
-    size = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
+    size: dict[str, Any] = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     scores = policy_scores(log, features, folds=folds, seed=seed, **size)
     fit = fit_clicks(log, spline_controls(log, scores))
     notes = []

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.files import read_json, replacing, write_json
+from ultrbench.own_code import find_function
 from ultrbench.simulation.log import ClickLog
 
 ESTIMATORS = {
@@ -140,20 +140,54 @@ def find_estimator(kind: str) -> Callable[..., Estimate]:
     Parameters
     ----------
     kind : str
-        Name in `ESTIMATORS`.
+        Name in `ESTIMATORS`, or ``file.py:function`` in a file of one's own.
 
     Returns
     -------
     callable
         Returns an `Estimate`.
 
+    Raises
+    ------
+    UserError
+        When a file of one's own cannot be imported.
+
     Examples
     --------
     >>> find_estimator("ctr").__module__
     'ultrbench.propensity.ctr'
     """
-    module, _, name = ESTIMATORS[kind].partition(":")
-    return getattr(import_module(module), name)
+    return find_function(ESTIMATORS, kind)
+
+
+def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
+    """Stop when a function did not return an `Estimate` of every position.
+
+    Raises
+    ------
+    UserError
+        Naming the kind and what it returned.
+
+    Examples
+    --------
+    >>> refuse_wrong_estimate(up_to_scale(np.array([1.0, 0.5])), "mine.py:estimate", 2)
+    >>> refuse_wrong_estimate([1.0, 0.5], "mine.py:estimate", 2)
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: mine.py:estimate returned a list; ...
+    """
+    if not isinstance(estimate, Estimate):
+        raise UserError(
+            f"{kind} returned a {type(estimate).__name__}; an Estimate is wanted:"
+            " ultrbench.propensity.estimate.up_to_scale(relative) makes one of theta_k / theta_1"
+        )
+    for name in ("relative", "theta", "standard_error"):
+        shape = np.shape(getattr(estimate, name))
+        if shape != (positions,):
+            raise UserError(
+                f"{kind} returned `{name}` of shape {list(shape)}; one number for each of the"
+                f" {positions} positions is wanted"
+            )
 
 
 def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **about: Any) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import Estimate
 from ultrbench.propensity.exposures import exposures, exposures_by_round, follows_clicks
 from ultrbench.propensity.position_effects import check_connected, fit_effects
@@ -14,7 +15,7 @@ from ultrbench.simulation.log import ClickLog
 
 # Only the precision of theta hangs on them.
 FOLDS = 5
-RANKERS = {"trees": 50, "leaves": 15, "learning_rate": 0.2}
+RANKERS: dict[str, Any] = {"trees": 50, "leaves": 15, "learning_rate": 0.2}
 
 
 def expected_ranks(
@@ -106,6 +107,11 @@ def estimate(
     )  # fmt: skip
     fit = fit_effects(moved.impressions, moved.clicks)
     if follows_clicks(log):
+        if features is None:
+            raise UserError(
+                "estimator fixed_effects: a log of several rounds needs features, which tell where"
+                " rankers would put a document; give the data set"
+            )
         signals = expected_ranks(log, features, fit.relative, seed)
         return fit_sequential(exposures_by_round(log), signals, fit.relative)
     residual = moved.clicks - moved.clicks.sum(axis=1, keepdims=True) * fit.share

@@ -103,7 +103,7 @@ def iterate(
     return up_to_scale(np.array(trace[-1]), trace=trace, converged=bool(moves[-1] <= tolerance))
 
 
-def at_rest(trace: Sequence[Sequence[float]], tolerance: float) -> bool:
+def at_rest(trace: Sequence[Sequence[float] | np.ndarray], tolerance: float) -> bool:
     """Tell whether figures that change a little with every tree have come to rest.
 
     Parameters

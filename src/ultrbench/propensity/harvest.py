@@ -93,7 +93,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
     fit = fit_effects(impressions[used], clicks[used])
 
     scores = np.zeros((table.queries.max() + 1, log.positions))
-    kept = [part for part, keep in zip(by_query, used, strict=True) if keep]
+    kept = [part for part, keep in zip(by_query, np.atleast_1d(used), strict=True) if keep]
     for (pair, queries, weighted), share in zip(kept, fit.share, strict=True):
         residual = weighted - weighted.sum(axis=1, keepdims=True) * share[pair]
         for k, values in zip(pair, residual.T, strict=True):

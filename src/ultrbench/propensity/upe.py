@@ -147,7 +147,7 @@ def estimate(
         When a position has no click in the whole log.
     """
     refuse_silence(log, log.clicks.sum(axis=0))
-    size = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
+    size: dict[str, Any] = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     scores = policy_scores(log, features, targets=targets, folds=folds, seed=seed, **size)
     clicked, shown = log.clicks.astype(np.float64), log.shown
     if scale == "learned":
@@ -164,7 +164,8 @@ def estimate(
         rng = stream(seed, "backdoor")
         return backdoor_adjusted(fit.position, h, shown, permutations, rng)
 
-    outcome = {"identified": scores.logged, "notes": () if scores.logged else (IMITATED,)}
+    notes = () if scores.logged else (IMITATED,)
+    outcome: dict[str, Any] = {"identified": scores.logged, "notes": notes}
     if not relevance_weights:
         return up_to_scale(propensity(np.ones(shown.shape)), **outcome)
     rankers = CrossFit(log, features, folds=folds, seed=seed, **size)

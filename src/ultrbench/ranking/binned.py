@@ -86,7 +86,7 @@ def bin_documents(
             return features.data
         if aligned and np.isin(rows, features.rows).all():
             part = np.searchsorted(features.rows, rows)
-            return features.data.subset(part, params=parameters).construct()
+            return features.data.subset(part.tolist(), params=parameters).construct()
     matrix = np.ascontiguousarray(features[rows])
     if reference is None:
         refuse_blank(matrix)

@@ -264,7 +264,7 @@ def boost(
         "learning_rate": learning_rate,
     }
     data = bin_documents(features, rows, binning)
-    if watch is None:
+    if watch is None or validation_features is None:
         with bar("trees", total=trees) as shown:
             return lgb.train(
                 parameters, data, num_boost_round=trees, callbacks=[lambda env: shown.update()]
@@ -277,7 +277,7 @@ def boost(
     def stop(env: lgb.callback.CallbackEnv) -> None:
         shown.update()
         if watch.over:
-            raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
+            raise lgb.callback.EarlyStopException(env.iteration, env.evaluation_result_list or [])
 
     with bar("trees", total=trees) as shown:
         booster = lgb.train(

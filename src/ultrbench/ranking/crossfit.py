@@ -121,7 +121,7 @@ class CrossFit:
         for fold in range(folds):
             held_out = fold_of_row == fold
             data, unseen = (
-                binned.subset(np.flatnonzero(rows), params=self._parameters).construct()
+                binned.subset(np.flatnonzero(rows).tolist(), params=self._parameters).construct()
                 for rows in (~held_out, held_out)
             )
             self._parts.append((held_out, data, unseen))

@@ -63,4 +63,4 @@ def fit(
         train.features[rows], train.grades[rows], group=train.lengths[queries], params=parameters
     )
     model = lgb.train(parameters, data, num_boost_round=trees)
-    return lambda features: model.predict(features, num_threads=1)
+    return lambda features: np.asarray(model.predict(features, num_threads=1))

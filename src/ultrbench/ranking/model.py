@@ -69,7 +69,7 @@ def predict(model: str, features: np.ndarray, trees: int | None = None) -> np.nd
     import lightgbm as lgb
 
     booster = lgb.Booster(model_str=model)
-    return booster.predict(features, num_iteration=trees or -1, num_threads=1)
+    return np.asarray(booster.predict(features, num_iteration=trees or -1, num_threads=1))
 
 
 def predict_staged(

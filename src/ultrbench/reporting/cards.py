@@ -319,7 +319,7 @@ def card_figure(card: Card) -> "Figure":
         grid = figure.add_gridspec(
             1, 2, left=left, right=0.95, bottom=top - height, top=top, wspace=0.06
         )
-        errors, gains = grid.subplots(sharey=True)
+        errors, gains = grid.subplots(sharey=True)  # type: ignore[misc]
         places = range(len(rows))
         for axes, value, spread in (
             (errors, "theta_error", "theta_sd"),

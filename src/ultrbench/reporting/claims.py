@@ -224,7 +224,7 @@ def _absences(part: Part, claim: Mapping[str, Any], config: Mapping[str, Any]) -
         yield f"validation by {part.validation}"
 
 
-def seed_statistics(values: Sequence[float]) -> dict[str, float]:
+def seed_statistics(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     """Return the mean of a value over replicates with its 95 % t interval.
 
     Parameters

@@ -507,7 +507,7 @@ def ledger_figure(
     """
     methods = _present(frame, order)
     shades = {"theta": (_COLOURS[1], "theta error"), "variance": (_COLOURS[5], "variance")}
-    levels = {
+    levels: dict[str, tuple[str, str, Any]] = {
         "naive, ∞ sessions": ("correction", "start", (0, (4, 1.5))),
         "oracle, ∞ sessions": ("theta", "start", "-"),
         "grades": ("noise", "start", (0, (1.2, 1.2))),

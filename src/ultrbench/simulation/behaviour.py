@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 
 import numpy as np
+
+from ultrbench.errors import UserError
+from ultrbench.own_code import find_function
 
 CLICK_MODELS = {
     "pbm": "ultrbench.simulation.click_models.pbm:behaviour",
@@ -95,7 +97,7 @@ class Behaviour:
 
 
 def find_click_model(kind: str) -> Callable[..., Behaviour]:
-    """Return the function of a click model of `CLICK_MODELS`, importing its module.
+    """Return the function of a click model: of `CLICK_MODELS`, or ``file.py:function``.
 
     Every click model is called as ``behaviour(attraction, contexts=..., eta=..., examination=...,
     **parameters)`` with the attraction gamma(y) of the displayed documents, float64 ``[lists,
@@ -107,8 +109,41 @@ def find_click_model(kind: str) -> Callable[..., Behaviour]:
     >>> find_click_model("cascade").__module__
     'ultrbench.simulation.click_models.dcm'
     """
-    module, _, name = CLICK_MODELS[kind].partition(":")
-    return getattr(import_module(module), name)
+    return find_function(CLICK_MODELS, kind)
+
+
+def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> None:
+    """Stop when a function did not return a `Behaviour` on all displayed lists.
+
+    Raises
+    ------
+    UserError
+        Naming the kind and what it returned.
+
+    Examples
+    --------
+    >>> refuse_wrong_behaviour(Behaviour(np.ones((3, 2))), "mine.py:behaviour", (3, 2))
+    >>> refuse_wrong_behaviour(np.ones((3, 2)), "mine.py:behaviour", (3, 2))
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: mine.py:behaviour returned a ndarray; ...
+    """
+    form = "a Behaviour (ultrbench.simulation.behaviour) is wanted"
+    if not isinstance(users, Behaviour):
+        raise UserError(f"{kind} returned a {type(users).__name__}; {form}")
+    try:
+        examination, continuation = users.broadcast()
+    except (AttributeError, TypeError, ValueError):
+        raise UserError(f"{kind} returned arrays whose shapes do not fit; {form}") from None
+    parts = {"attraction": users.attraction, "examination": examination}
+    for name, values in (parts | {"continuation": continuation}).items():
+        if not ((values >= 0) & (values <= 1)).all():
+            raise UserError(f"{kind}: `{name}` has values that are no probabilities")
+    if users.attraction.shape != shape:
+        raise UserError(
+            f"{kind} returned `attraction` of shape {list(users.attraction.shape)}; lists and"
+            f" positions are {list(shape)}"
+        )
 
 
 def mean_examination(examined: np.ndarray, shown: np.ndarray, sessions: np.ndarray) -> np.ndarray:

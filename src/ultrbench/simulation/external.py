@@ -220,8 +220,8 @@ def read_external_log(
         np.cumsum(clicks["count"].to_numpy(dtype=np.float64)) >= MAX_COUNT,
         "with this `count` of {count} the log has 2^53 sessions or more, too many to be counted",
     )
-    shape = (len(ids), int(lengths.max()))
-    documents, scores = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
+    size = (len(ids), int(lengths.max()))
+    documents, scores = np.full(size, -1, dtype=np.int64), np.full(size, np.nan)
     documents[row, position - 1] = lists["document"]
     scores[row, position - 1] = lists["policy_score"]
     groups = (

@@ -7,6 +7,7 @@ import numpy as np
 
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
+from ultrbench.own_code import find_function, own_file
 from ultrbench.ranking import lambdamart, svm
 from ultrbench.seeding import stream
 
@@ -171,7 +172,8 @@ def score_documents(
     Parameters
     ----------
     policy : dict
-        ``kind`` (``random``, ``ranking_svm`` or ``lambdamart``) and the parameters of the kind.
+        ``kind`` (``random``, ``ranking_svm``, ``lambdamart``, or ``file.py:function`` in a file of
+        one's own) and the parameters of the kind.
     splits : dict of Split
         By name; only the grades of the training queries that are sampled are used.
     order : numpy.ndarray
@@ -186,12 +188,13 @@ def score_documents(
     scores : dict of numpy.ndarray
         float64 ``[documents]`` for each split.
     sample : numpy.ndarray
-        int64, training queries whose grades were used, ascending; empty for ``random``.
+        int64, training queries whose grades were used, ascending; empty for ``random``; all that
+        may be used for a policy of one's own.
 
     Raises
     ------
     UserError
-        As `sample_queries`.
+        As `sample_queries`; when a policy of one's own gives no score for each document.
 
     Examples
     --------
@@ -208,6 +211,8 @@ def score_documents(
             for name, split in splits.items()
         }
         return scores, np.empty(0, dtype=np.int64)
+    if own_file(policy["kind"]):
+        return _own_scores(policy, splits, order, ymax=ymax, seed=seed), np.sort(order)
     train = splits["train"]
     sample = sample_queries(train, order, policy["share"])
     if policy["kind"] == "ranking_svm":
@@ -223,6 +228,28 @@ def score_documents(
             seed=seed,
         )
     return {name: predict(split.features) for name, split in splits.items()}, sample
+
+
+def _own_scores(
+    policy: dict[str, Any], splits: dict[str, Split], order: np.ndarray, **about: Any
+) -> dict[str, np.ndarray]:
+    parameters = {key: value for key, value in policy.items() if key != "kind"}
+    kind = policy["kind"]
+    scores = find_function({}, kind)(splits, order, **about, **parameters)
+    wanted = {name: len(split.grades) for name, split in splits.items()}
+    try:
+        scores = {name: np.asarray(scores[name], dtype=np.float64) for name in wanted}
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise UserError(
+            f"{kind}: a dict is wanted with the scores of the documents of {', '.join(wanted)}"
+        ) from None
+    for name, documents in wanted.items():
+        if scores[name].shape != (documents,) or not np.isfinite(scores[name]).all():
+            raise UserError(
+                f"{kind}: one finite score for each of the {documents} documents of {name} is"
+                f" wanted, got shape {list(scores[name].shape)}"
+            )
+    return scores
 
 
 def truncate(

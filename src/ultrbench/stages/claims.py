@@ -148,7 +148,7 @@ def _theta_effects(
     parts: Sequence[Part],
     thetas: Mapping[Theta, Sequence[ThetaFiles]],
 ) -> dict[Part, dict[str, Any]]:
-    effects = {}
+    effects: dict[Part, dict[str, Any]] = {}
     for part in parts:
         kind, measure = (claims[part.claim][key] for key in ("kind", "measure"))
         if measure not in THETA_MEASURES:
@@ -178,7 +178,7 @@ def _error(files: ThetaFiles, measure: str) -> float:
     relative = read_by_position(table, "relative")
     shown = len(relative)
     # Clicks would weight an error that no claim is about.
-    errors = theta_error(relative, read_truth([truth])[:shown], np.zeros(shown))
+    errors = theta_error(relative, np.asarray(read_truth([truth]))[:shown], np.zeros(shown))
     value = errors.signed if measure == "signed_theta_error" else errors.error
     return value if np.isfinite(value) else np.nan
 

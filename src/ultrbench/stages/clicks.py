@@ -13,7 +13,12 @@ from ultrbench.files import read_arrays, read_json
 from ultrbench.ranking.model import predict
 from ultrbench.seeding import stream
 from ultrbench.simulation import clicks
-from ultrbench.simulation.behaviour import Behaviour, find_click_model, mean_examination
+from ultrbench.simulation.behaviour import (
+    Behaviour,
+    find_click_model,
+    mean_examination,
+    refuse_wrong_behaviour,
+)
 from ultrbench.simulation.display import order_by_score, plackett_luce, shuffle
 from ultrbench.simulation.external import read_external_log, read_external_truth
 from ultrbench.simulation.log import ClickLog, concatenate, log_files, write_log
@@ -68,6 +73,7 @@ def _behave(lists: ClickLog, attraction: np.ndarray, setting: dict[str, Any]) ->
         examination=setting["examination"],
         **parameters,
     )
+    refuse_wrong_behaviour(users, kind, lists.shown.shape)
     return replace(users, attraction=np.where(lists.shown, users.attraction, 0.0))
 
 

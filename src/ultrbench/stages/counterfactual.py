@@ -167,9 +167,9 @@ def _estimate(
                 log, ranks, theta, WEIGHTS, bootstraps=bootstraps, rng=rng, **options
             )
     except UserError as error:
-        numbers = dict.fromkeys(("estimate", "low", "high", "effective_sample_size"), np.nan)
-        return numbers | {"warnings": f"refused: {error}"}
-    numbers = {"estimate": found.value, "low": found.low, "high": found.high}
+        none = dict.fromkeys(("estimate", "low", "high", "effective_sample_size"), np.nan)
+        return none | {"warnings": f"refused: {error}"}
+    numbers: dict[str, Any] = {"estimate": found.value, "low": found.low, "high": found.high}
     if not found.up_to_scale and eps is not None:
         numbers = {
             name: graded_dcg(value, log, WEIGHTS, eps=eps, ymax=ymax)

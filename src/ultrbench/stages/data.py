@@ -121,7 +121,8 @@ def prepare_dataset(
 
         for split in SPLITS:
             write_synthetic(entry, split, out)
-        missing, checksums = dict.fromkeys(SPLITS, 0), {}
+        missing: dict[str, int] = dict.fromkeys(SPLITS, 0)
+        checksums: dict[str, str] = {}
     else:
         missing, checksums = _convert(entry, name, Path(downloads), Path(out))
     splits = {}

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ultrbench.files import read_json, replacing, write_json, write_text
+from ultrbench.own_code import own_file
 from ultrbench.propensity.error import ThetaError, theta_error
 from ultrbench.propensity.estimate import read_by_position
 from ultrbench.propensity.identifiability import identifiability
@@ -92,7 +93,7 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
             note = UNKNOWN
         elif not is_by_position(truths):
             note = NO_TRUTH
-        if note:
+        if note or truth is None:
             none = dict.fromkeys(ERRORS, np.nan)
             rows.append(about | none | {"iteration": len(report["trace"]), "note": note})
             continue
@@ -108,7 +109,12 @@ def error_frame(estimates: Sequence[EstimateFiles]) -> pd.DataFrame:
 
 
 def _can_work(report: Mapping[str, Any], log: Mapping[str, Any]) -> bool:
-    """Whether a log shows all that an estimator takes to tell position from relevance."""
+    """Whether a log shows all that an estimator takes to tell position from relevance.
+
+    What an estimator of one's own takes only its own word, `identified`, can say.
+    """
+    if own_file(report["kind"]):
+        return True
     name = {"harvest": f"harvest, {report.get('pairs')}", "upe_scaled": "upe"}.get(
         report["kind"], report["kind"]
     )

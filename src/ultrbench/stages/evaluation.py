@@ -38,7 +38,7 @@ class TestLists:
     @property
     def with_relevant(self) -> np.ndarray:
         """bool ``[queries]``, whether a list has a document of grade above 0."""
-        return (np.where(self.mask, self.grades, 0) > 0).any(axis=1)
+        return np.any(np.where(self.mask, self.grades, 0) > 0, axis=1)
 
     def keep(self, queries: np.ndarray) -> "TestLists":
         """Return the lists of the queries where the bool array is true."""
@@ -129,7 +129,7 @@ def evaluate_rankers(
                 means.append(
                     key
                     | {"round": round_, "seed": seed}
-                    | {name: float(value.mean()) for name, value in measured.items()}
+                    | {name: float(np.mean(value)) for name, value in measured.items()}
                 )
                 if round_ < last.get(method, 0):
                     continue
@@ -153,7 +153,7 @@ def evaluate_rankers(
                         "seed": seed,
                         "queries": int(kept.sum()),
                         "without_relevant": int((~lists[seed].with_relevant).sum()),
-                        "dropped": int((~kept).sum()),
+                        "dropped": int(np.sum(np.logical_not(kept))),
                         "tied_share": float(tied.mean()),
                         "tie_sensitivity": float(moved),
                     }

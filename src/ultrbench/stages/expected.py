@@ -75,9 +75,9 @@ def _columns(name: str, without: str = "") -> dict[str, type]:
 def _main(results: Path, place: tuple[str, str, str]) -> pd.DataFrame:
     folder = results.joinpath("evaluation", *place)
     keys = ["candidates", "validation", "method"]
-    named = dict.fromkeys(keys, object)
+    named: dict[str, type] = dict.fromkeys(keys, object)
     numbers = _table(folder / "comparisons.csv", named | {"metric": object} | MARKED)
-    metrics = dict.fromkeys(numbers["metric"], float)
+    metrics: dict[str, type] = dict.fromkeys(numbers["metric"], float)
     rounds = _table(folder / "rounds.csv", named | {"round": int} | metrics)
     last = rounds[rounds["round"] == rounds.groupby(keys)["round"].transform("max")]
     errors = last.groupby(keys)[list(numbers["metric"].unique())].sem().reset_index()

@@ -153,8 +153,10 @@ def export_log(
             },
         )
     export_qrels(dataset, out / "qrels.txt")
-    files = {name: {"about": text, "columns": columns} for name, (text, columns) in FILES.items()}
-    write_json(out / "export.json", about | {"logged": sizes, "files": files})
+    contents = {
+        name: {"about": text, "columns": columns} for name, (text, columns) in FILES.items()
+    }
+    write_json(out / "export.json", about | {"logged": sizes, "files": contents})
     write_text(out / "README.md", _readme(about | {"logged": sizes}))
     sums = [f"{sha256_of(path)}  {path.name}\n" for path in sorted(out.iterdir())]
     write_text(out / "SHA256SUMS", "".join(sums))

@@ -60,7 +60,7 @@ def measure_exposure(
         arrays = read_arrays(candidates[seed])
         policy = arrays["test_documents"]
         log = read_log(*log_files(folder, "test"))
-        truth = read_truth([folder / "truth.csv"])
+        truth = np.asarray(read_truth([folder / "truth.csv"]))
         # The truth ends with the longest training list, and test lists may be longer.
         theta = np.append(truth, np.full(policy.shape[1], truth[-1]))[: policy.shape[1]]
         clicks = np.bincount(

@@ -55,9 +55,10 @@ def bin_candidates(
         text ``[files]``, their SHA-256, which belongs into the ``.npz`` as ``binned_sha256``:
         LightGBM takes bins for good whatever is in them.
     """
-    files = binned_files(candidates)
-    write_binned(*files, *_parts(dataset, documents), seed=seed)
-    return np.array([sha256_of(file) for file in files])
+    train, vali = _parts(dataset, documents)
+    train_file, vali_file = binned_files(candidates)
+    write_binned(train_file, vali_file, train, vali, seed)
+    return np.array([sha256_of(file) for file in (train_file, vali_file)])
 
 
 def candidate_features(
@@ -82,9 +83,9 @@ def candidate_features(
     """
     import_lightgbm()
     files = binned_files(candidates) if candidates else []
-    if hidden_features or not any(file.exists() for file in files):
-        train, vali = (read_split(dataset, split).features for split in BINNED)
-        return hide_features(train, hidden_features, seed), vali
+    if hidden_features or not candidates or not any(file.exists() for file in files):
+        matrix, validation = (read_split(dataset, split).features for split in BINNED)
+        return hide_features(matrix, hidden_features, seed), validation
     documents = read_arrays(candidates)
     for file, noted in zip(files, documents.get("binned_sha256", ["", ""]), strict=True):
         if not file.exists() or sha256_of(file) != noted:
@@ -93,4 +94,6 @@ def candidate_features(
                 " make the candidates again, or delete them with their bins (.bin) where"
                 " snakemake makes them"
             )
-    return read_binned(*files, *_parts(dataset, documents))
+    train, vali = _parts(dataset, documents)
+    train_file, vali_file = files
+    return read_binned(train_file, vali_file, train, vali)

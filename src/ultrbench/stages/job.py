@@ -90,8 +90,10 @@ def sentence_of(error: Exception) -> str | None:
             " documents, and start again"
         )
     # numpy has no number for what a full disk cuts short: "80 requested and 0 written".
-    short = isinstance(error, OSError) and error.errno is None and "written" in str(error)
-    if short or (isinstance(error, OSError) and error.errno in REFUSALS):
+    if not isinstance(error, OSError):
+        return None
+    short = error.errno is None and "written" in str(error)
+    if short or error.errno in REFUSALS:
         what = "the disk took no more" if short else error.strerror
         return f"{error.filename or 'a result'}: {what}; make room or grant access, and start again"
     return None
@@ -126,7 +128,7 @@ def import_lightgbm() -> None:
     """
     hidden = [name for name in ("sklearn", "pandas") if name not in sys.modules]
     if "lightgbm" not in sys.modules:
-        sys.modules |= dict.fromkeys(hidden)  # an import of None is refused
+        sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None refuses an import
         try:
             import lightgbm  # noqa: F401
         finally:

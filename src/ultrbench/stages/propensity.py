@@ -8,7 +8,11 @@ from typing import Any
 
 from ultrbench.files import write_text
 from ultrbench.propensity import naive
-from ultrbench.propensity.estimate import find_estimator, write_estimate
+from ultrbench.propensity.estimate import (
+    find_estimator,
+    refuse_wrong_estimate,
+    write_estimate,
+)
 from ultrbench.propensity.position_effects import UnmovedDocumentsError
 from ultrbench.simulation.log import read_rounds
 from ultrbench.simulation.truth import read_truth, read_truth_columns
@@ -87,6 +91,7 @@ def estimate_propensity(
         if not more_rounds:
             raise
         estimate = replace(naive.estimate(log), identified=False, notes=(NOT_YET,))
-    if model:
+    refuse_wrong_estimate(estimate, estimator["kind"], log.documents.shape[1])
+    if model and estimate.model:
         write_text(model, estimate.model)
     write_estimate(estimate, table, report, estimator=name, **estimator)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def _training_target(
 ) -> targets.TrainingLists:  # fmt: skip
     shown = log.select(log.randomized) if method["lists"] == "randomized" else log
     if method["target"] == "clicks":
-        return weighted_clicks(method["weights"], shown, theta)
+        return weighted_clicks(method["weights"], shown, cast(Path, theta))
     if method["target"] == "grades":
         return targets.grade_gains(log, split.grades)
     gamma = attraction(split.grades, ymax, eps=eps)
@@ -35,7 +35,8 @@ def _training_target(
     examination = _required_truth(truth, f"target {method['target']}")
     if method["target"] == "examined_relevance":
         return targets.expected_clicks(log, gamma, examination)
-    return targets.expected_ipw_weights(shown, gamma, examination, read_propensity(theta))
+    relative = read_propensity(cast(Path, theta))
+    return targets.expected_ipw_weights(shown, gamma, examination, relative)
 
 
 def train_ranker(
@@ -108,7 +109,7 @@ def train_ranker(
             )
     validation = {}
     if "grades" in training["validation"]:
-        documents = read_arrays(candidates)["vali_documents"]
+        documents = read_arrays(cast(Path, candidates))["vali_documents"]
         validation["grades"] = boosting.graded_lists(documents, vali.grades, cutoff)
     if "clicks" in training["validation"]:
         weights = (
@@ -133,7 +134,8 @@ def train_ranker(
         "cutoff": cutoff,
     }
     if target is None:
-        fit = boosting.choose_trees(joint_model.read_text(encoding="utf-8"), **stopping)
+        text = cast(Path, joint_model).read_text(encoding="utf-8")
+        fit = boosting.choose_trees(text, **stopping)
     else:
         fit = boosting.train(
             features,

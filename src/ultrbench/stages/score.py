@@ -29,7 +29,7 @@ from ultrbench.stages.evaluation import compare_rankers, evaluate_rankers
 from ultrbench.stages.paper import write_tables
 
 OWN = "Scored from files"
-CONVENTIONS = dict.fromkeys(("candidates", "validation", "method"), str)
+CONVENTIONS: dict[str, type] = dict.fromkeys(("candidates", "validation", "method"), str)
 CONVENTIONS |= dict.fromkeys(("queries", "without_relevant", "dropped"), int)
 CONVENTIONS |= dict.fromkeys(("tied_share", "tie_sensitivity"), float)
 
@@ -384,7 +384,7 @@ def score_theta(
             | {"last": True, "converged": np.nan, "identified": np.nan, "iteration": np.nan}
         )
     own = error_table(pd.DataFrame(rows))
-    columns = dict.fromkeys(("label", "policy", "setting", "method", "note"), str)
+    columns: dict[str, type] = dict.fromkeys(("label", "policy", "setting", "method", "note"), str)
     columns |= dict.fromkeys((*ERRORS, "converged", "identified", "iterations"), float)
     known = read_table(study, columns).drop(columns="label").fillna({"note": ""})
     known = known[(known["policy"] == place[1]) & (known["setting"] == place[2])]

@@ -9,9 +9,16 @@ PACKAGE = Path(__file__).parents[1]
 
 
 @cache
-def _imports(module: str) -> frozenset[str]:
+def imports(file: Path) -> frozenset[str]:
+    """Return the modules of the package that a file imports, also within functions.
+
+    Examples
+    --------
+    >>> sorted(imports(PACKAGE / "own_code.py"))
+    ['ultrbench.errors']
+    """
     found = set()
-    for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -53,7 +60,7 @@ def import_closure(modules: list[str]) -> list[str]:
         module = waiting.pop()
         if module not in done:
             done.add(module)
-            waiting += _imports(module)
+            waiting += imports(_file(module))
     here = Path.cwd()
     files = sorted(_file(module) for module in done)
     return [os.fspath(f.relative_to(here) if f.is_relative_to(here) else f) for f in files]

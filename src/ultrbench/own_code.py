@@ -1,0 +1,96 @@
+"""Functions by name: those of the package's registries, and those in a file of one's own.
+
+Where a configuration names a kind, ``mine.py:estimate`` stands for the function `estimate` in the
+file ``mine.py`` of the study's folder.
+"""
+
+import ast
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ultrbench.errors import UserError
+
+
+def own_file(kind: str) -> str | None:
+    """Return the file that a kind names; None for one of a registry.
+
+    Examples
+    --------
+    >>> own_file("mine.py:estimate"), own_file("dla")
+    ('mine.py', None)
+    """
+    return kind.rpartition(":")[0] or None
+
+
+def own_problem(kind: str) -> str | None:
+    """Return what is wrong with the file that a kind names, without running it; None if nothing.
+
+    Examples
+    --------
+    >>> own_problem("absent.py:estimate").partition(" in ")[0]
+    'there is no file absent.py'
+    >>> own_problem("dla")
+    """
+    file, _, name = kind.rpartition(":")
+    if not file:
+        return None
+    if not Path(file).is_file():
+        return f"there is no file {file} in {Path.cwd()}; write it, or put its path right."
+    try:
+        body = ast.parse(Path(file).read_bytes()).body
+    except (SyntaxError, ValueError) as error:
+        return f"{file}:{getattr(error, 'lineno', None) or 1}: {error}; put this right."
+    defined = [part.name for part in body if isinstance(part, ast.FunctionDef)]
+    if name not in defined:
+        there = ", ".join(defined) or "none"
+        return f"{file} defines no function {name}; functions there: {there}."
+    return None
+
+
+def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
+    """Return the function that a kind stands for, importing its module or its file.
+
+    Parameters
+    ----------
+    registry : mapping
+        ``module:function`` by kind.
+    kind : str
+        Name in the registry, or ``file.py:function``, relative to the current folder.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be imported.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "mine.py"
+    >>> _ = file.write_text("def one():\\n    return 1\\n")
+    >>> find_function({}, f"{file}:one")()
+    1
+    """
+    file = own_file(kind)
+    if file is None:
+        module, _, name = registry[kind].partition(":")
+        return getattr(import_module(module), name)
+    problem = own_problem(kind)
+    if problem:
+        raise UserError(f"{kind}: {problem}")
+    name = f"ultrbench_own_{Path(file).stem}"
+    own = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
+    own.__file__ = file
+    try:
+        exec(compile(Path(file).read_bytes(), file, "exec"), own.__dict__)
+    except Exception as error:
+        lines = [s.lineno for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
+        at = ":".join([file, *map(str, lines[-1:])])
+        raise UserError(
+            f"{at}: the file cannot be imported: {type(error).__name__}: {error}"
+        ) from None
+    return getattr(own, kind.rpartition(":")[2])

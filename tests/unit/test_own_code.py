@@ -1,0 +1,122 @@
+"""Functions in a file of one's own: what is refused, and in which words."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_configuration import accepted, problems
+from toys import make_split
+
+from ultrbench.errors import UserError
+from ultrbench.own_code import find_function
+from ultrbench.propensity.estimate import refuse_wrong_estimate, up_to_scale
+from ultrbench.simulation.behaviour import Behaviour, refuse_wrong_behaviour
+from ultrbench.simulation.policies import score_documents
+from ultrbench.stages.diagnosis import _can_work
+
+USED = {"settings": {"static": {"methods": ["naive", "mine"]}}}
+MINE = {"methods": {"mine": {"estimator": "mine", "ranker": "softmax"}}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def estimate(log, *, depth, **_):\n    return depth\n")
+    return tmp_path
+
+
+def estimator(**keys: object) -> dict:
+    return USED | MINE | {"estimators": {"mine": {"kind": "mine.py:estimate"} | keys}}
+
+
+def test_the_function_is_found_and_its_arguments_are_free(folder: Path) -> None:
+    config = accepted(estimator(depth=3, names=["a", {"b": 1}]))
+    assert config["estimators"]["mine"]["names"] == ["a", {"b": 1}]
+    assert find_function({}, "mine.py:estimate")(None, depth=3) == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"kind": "other.py:estimate"}, "kind: there is no file other.py in "),
+        ({"kind": "mine.py:fit"}, "mine.py defines no function fit; functions there: estimate."),
+        ({"seed": 1}, "estimators.mine.seed: the study passes this itself; take another name."),
+        ({"kind": "mine:estimate"}, "or a function in a file (mine.py:estimate) is wanted, got"),
+    ],
+)
+def test_a_mistake_is_a_sentence_before_any_job(folder: Path, keys: dict, words: str) -> None:
+    (sentence,) = problems(estimator(**keys))
+    assert words in sentence
+
+
+def test_a_file_that_is_no_python_is_refused_with_its_line(folder: Path) -> None:
+    (folder / "mine.py").write_text("\ndef estimate(:\n")
+    (sentence,) = problems(estimator())
+    assert sentence.startswith("estimators.mine.kind: mine.py:2: ")
+
+
+def test_a_definition_that_no_setting_uses_may_lack_its_file(folder: Path) -> None:
+    accepted({"estimators": {"later": {"kind": "later.py:estimate"}}})
+
+
+def test_click_models_and_policies_are_checked_alike(folder: Path) -> None:
+    assert problems({"settings": {"static": {"click_model": {"kind": "mine.py:users"}}}}) == [
+        "settings.static.click_model.kind: mine.py defines no function users; functions there: "
+        "estimate."
+    ]
+    assert problems({"policies": {"weak2": {"kind": "mine.py:estimate", "ymax": 1}}}) == [
+        "policies.weak2.ymax: the study passes this itself; take another name."
+    ]
+    # `share` is an argument of the function here, and no share of the queries put aside.
+    accepted({"policies": {"weak2": {"kind": "mine.py:estimate", "share": "all"}}})
+
+
+def test_an_import_that_fails_names_the_line(folder: Path) -> None:
+    (folder / "mine.py").write_text("x = 1\nimport absent\ndef estimate():\n    pass\n")
+    with pytest.raises(UserError, match=r"mine\.py:2: .*ModuleNotFoundError: No module named"):
+        find_function({}, "mine.py:estimate")
+
+
+@pytest.mark.parametrize(
+    ("relative", "words"),
+    [(np.ones((2, 1)), r"shape \[2, 1\]"), (np.ones(3), r"shape \[3\]; one number for each of")],
+)
+def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        refuse_wrong_estimate(up_to_scale(relative), "mine.py:estimate", 2)
+
+
+@pytest.mark.parametrize(
+    ("users", "words"),
+    [
+        (Behaviour(np.full((3, 2), 1.5)), "`attraction` has values that are no probabilities"),
+        (Behaviour(np.ones((3, 2)), np.ones((1, 3, 1))), "arrays whose shapes do not fit"),
+        (Behaviour(np.ones((2, 2))), r"shape \[2, 2\]; lists and positions are \[3, 2\]"),
+        (Behaviour(np.full((3, 2), np.nan)), "no probabilities"),
+    ],
+)
+def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        refuse_wrong_behaviour(users, "mine.py:behaviour", (3, 2))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("{'train': [1.0] * 6}", "a dict is wanted with the scores of the documents of train, t"),
+        ("{'train': [1.0] * 6, 'test': [1.0]}", "each of the 3 documents of test is wanted"),
+        ("{'train': [1.0] * 6, 'test': [float('nan')] * 3}", "one finite score"),
+        ("[1.0] * 9", "a dict is wanted"),
+    ],
+)
+def test_a_policy_must_score_every_document(folder: Path, body: str, words: str) -> None:
+    (folder / "mine.py").write_text(f"def score(splits, order, **_):\n    return {body}\n")
+    splits = {"train": make_split([3, 3]), "test": make_split([3])}
+    with pytest.raises(UserError, match=words):
+        score_documents({"kind": "mine.py:score"}, splits, np.array([1, 0]), ymax=4, seed=1)
+
+
+def test_what_an_own_estimator_identifies_only_it_can_say() -> None:
+    log = {"estimators": [{"estimator": "ctr", "works": "assumption"}]}
+    assert _can_work({"kind": "mine.py:estimate"}, log)
+    assert not _can_work({"kind": "ctr"}, log)
