@@ -174,3 +174,13 @@ def test_the_newest_run_is_shown(tmp_path, capsys):
     (folder / "2026-01-02T000000.1.snakemake.log").write_text(BEGUN + FAILED + SAID)
     assert main([str(tmp_path)]) == 0
     assert "FAILED train_ranker" in capsys.readouterr().out
+
+
+def test_a_refused_start_does_not_hide_the_run(tmp_path):
+    logs = tmp_path / ".snakemake/log"
+    logs.mkdir(parents=True)
+    (logs / "1.snakemake.log").write_text(BEGUN)
+    (logs / "2.snakemake.log").write_text("LockException:\nDirectory cannot be locked.\n")
+    assert "The run was killed." in look(tmp_path)[0]
+    (logs / "1.snakemake.log").unlink()
+    assert "ended before its first job" in look(tmp_path)[0]

@@ -108,7 +108,11 @@ rule write_summary:
             ),
             *expand("{figure}.png", figure=METRIC_FIGURES),
         ],
+        first=study_files(
+            f"{TABLE}.csv", candidates=KINDS[0], validation=VALIDATIONS[0]
+        ),
         comparisons=study_files(f"{EVALUATION}/comparisons.csv"),
+        datasets=expand(f"{DATA}/dataset.json", dataset=STUDY["datasets"]),
         code=code("stages.paper"),
     output:
         report(

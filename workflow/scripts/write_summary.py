@@ -11,9 +11,12 @@ with job(snakemake):
         [Path(table) for table in files.tables],
         [Path(figure) for figure in files.figures],
         [
-            (*where.split("/"), Path(table))
-            for where, table in zip(params.comparisons, files.comparisons, strict=True)
+            (*where.split("/"), Path(first), Path(comparisons))
+            for where, first, comparisons in zip(
+                params.comparisons, files.first, files.comparisons, strict=True
+            )
         ],
+        [Path(about) for about in files.datasets],
         headline=params.headline,
         labels=params.labels,
     )

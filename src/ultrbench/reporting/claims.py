@@ -368,6 +368,8 @@ def claims_markdown(
         first = rows.iloc[0]
         word = _worded(first["claim_verdict"], first["illustration"])
         held = f"{(rows['verdict'] == HOLDS).sum()} of {len(rows)} hold"
+        if unsettled := rows["note"].str.contains("did not converge").sum():
+            held += f"; {unsettled} of estimates that did not converge"
         lines.append(f"| [{name}](#{name}) | {escape_markdown(dataset)} | {word} | {held} |")
     for name, rows in table.groupby("claim", sort=False):
         claim = claims[name]

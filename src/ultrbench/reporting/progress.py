@@ -311,7 +311,10 @@ def look(folder: Path, log: Path | None = None) -> tuple[str, bool]:
     logs = sorted((folder / ".snakemake/log").glob("*.snakemake.log"))
     if log is None and not logs:
         raise UserError(f"{folder}: no run has started here; `snakemake --cores all` starts one")
-    run = read_run((log or logs[-1]).read_text(encoding="utf-8", errors="replace"))
+    # A start that was refused, as beside a run that goes on, leaves a log without jobs.
+    files = [log] if log else logs[::-1]
+    runs = [read_run(file.read_text(encoding="utf-8", errors="replace")) for file in files]
+    run = next((run for run in runs if run.jobs), runs[0])
     alive = not run.ended and is_running(folder)
     text = view(run, rule_stages(folder / "workflow/rules"), folder, alive, time.time())
     return text, alive

@@ -14,12 +14,14 @@ from ultrbench.files import read_json, write_text
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.reporting import figures
 from ultrbench.reporting.captions import results_caption
+from ultrbench.reporting.page import answer
 from ultrbench.reporting.tables import (
     COMPARISON_COLUMNS,
     LEARNED,
     ResultsTable,
     add_group,
     comparison_cells,
+    escape_markdown,
     results_table,
     table_csv,
     table_latex,
@@ -234,7 +236,8 @@ def write_summary(
     summary: Path,
     tables: Sequence[Path],
     drawings: Sequence[Path],
-    comparisons: Sequence[tuple[str, str, str, Path]],
+    places: Sequence[tuple[str, str, str, Path, Path]],
+    datasets: Sequence[Path],
     *,
     headline: str,
     labels: Mapping[str, str],
@@ -249,21 +252,38 @@ def write_summary(
         Tables in Markdown.
     drawings : sequence of pathlib.Path
         Figures as png.
-    comparisons : sequence of (str, str, str, pathlib.Path)
-        Data set, policy, setting and the comparisons of each.
+    places : sequence of (str, str, str, pathlib.Path, pathlib.Path)
+        Data set, policy and setting, the csv of the first results table, and the comparisons.
+    datasets : sequence of pathlib.Path
+        ``dataset.json`` of each data set.
     headline : str
         The metric of the orders.
     labels : mapping of str to str
         Labels of methods.
     """
-    lines = ["# Results", "", f"## {headline} against the reference", ""]
+    first = {
+        f"{dataset}, {policy}, {setting}": pd.read_csv(table).assign(policy=policy)
+        for dataset, policy, setting, table, _ in places
+    }
+    synthetic = all(read_json(about)["entry"]["kind"] == "synthetic" for about in datasets)
+    paragraph, each = answer(first, headline, {}, synthetic)
+    lines = ["# Results", "", escape_markdown(paragraph), ""]
+    lines += [f"- {escape_markdown(line)}" for line in each]
+    lines += [
+        "",
+        "Words are explained in docs/results.md; `results/claims.md` has verdicts on what papers"
+        " claim, and `snakemake --cores all report` makes one page of everything.",
+        "",
+        f"## {headline} against the reference",
+        "",
+    ]
     lines += [
         "Difference: the mean over queries and replicates of method minus reference, with its 95 %"
         " crossed bootstrap interval. p: Fisher randomisation test, raw and corrected over the"
         " methods by Holm and max-T. MDE: the least difference found with 80 % power.",
         "",
     ]
-    for dataset, policy, setting, path in comparisons:
+    for dataset, policy, setting, _, path in places:
         frame = pd.read_csv(path)
         frame = frame[frame["metric"] == headline]
         for (candidates, validation), part in frame.groupby(KEYS, sort=False):

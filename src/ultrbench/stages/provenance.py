@@ -12,7 +12,7 @@ from ultrbench.files import read_json, write_json, write_text
 
 
 def git_commit(folder: Path) -> str | None:
-    """Return the commit of a checkout, with ``+changes`` where files differ from it; else None."""
+    """Return the commit of a checkout, with ``+changes`` where its files differ; else None."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -21,7 +21,7 @@ def git_commit(folder: Path) -> str | None:
         return done.stdout.strip()
 
     try:
-        changes = "+changes" if git("status", "--porcelain") else ""
+        changes = "+changes" if git("status", "--porcelain", "--untracked-files=no") else ""
         return git("rev-parse", "HEAD") + changes
     except (OSError, subprocess.CalledProcessError):
         return None
