@@ -30,16 +30,7 @@ def machine():
     return f"{cpu[1] if cpu else platform.machine()}, Python {platform.python_version()}"
 
 
-def main(names):
-    page = PAGE.read_text(encoding="utf-8")
-    table = measured_before(BLOCK.search(page)[1])
-    for name in names or NAMES:
-        run = subprocess.run(
-            [sys.executable, FOLDER / f"{name}.py"], check=True, stdout=subprocess.PIPE, text=True
-        )
-        print(run.stdout, end="", flush=True)
-        table = table[table["benchmark"] != name]
-        table = pd.concat([table, pd.read_csv(io.StringIO(run.stdout), dtype=str)])
+def write(table):
     order = table["benchmark"].map(list(NAMES).index)
     table = table.iloc[order.argsort(kind="stable")]
     lines = [
@@ -49,7 +40,20 @@ def main(names):
     lines.insert(1, "|---|---|---:|---:|---:|---:|---|")
     note = f"Last measured on {date.today()}: {machine()}.\n\n"
     block = f"<!-- measured -->\n{note}" + "\n".join(lines) + "\n<!-- end -->"
+    page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(BLOCK.sub(lambda _: block, page), encoding="utf-8")
+
+
+def main(names):
+    table = measured_before(BLOCK.search(PAGE.read_text(encoding="utf-8"))[1])
+    for name in names or NAMES:
+        run = subprocess.run(
+            [sys.executable, FOLDER / f"{name}.py"], check=True, stdout=subprocess.PIPE, text=True
+        )
+        print(run.stdout, end="", flush=True)
+        table = table[table["benchmark"] != name]
+        table = pd.concat([table, pd.read_csv(io.StringIO(run.stdout), dtype=str)])
+        write(table)
 
 
 if __name__ == "__main__":
