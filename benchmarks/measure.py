@@ -82,10 +82,10 @@ def report(benchmark: str, case: str, ours: Measured, reference: float, goal: st
         Seconds of the reference, scaled to the same amount of work.
     goal : str
         ``>= 10``: so many times as fast as the reference; ``<= 1.2``: at most so many times its
-        seconds. More may follow.
+        seconds. More may follow; ``none`` judges nothing.
     """
     slower = ours.seconds / reference
-    ratio = slower if goal.startswith("<=") else 1 / slower
+    ratio = 1 / slower if goal.startswith(">=") else slower
     print(
         f"{benchmark},{case},{ours.seconds:.4g},{reference:.4g},{ratio:.3g},{ours.peak_mb:.0f},{goal}",
         flush=True,
