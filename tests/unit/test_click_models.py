@@ -132,6 +132,19 @@ def test_few_sessions_split_like_sessions_on_their_own(kind):
         agree(np.bincount(table[:, mask], minlength=4), lists * shares)
 
 
+@pytest.mark.parametrize("examination", [0.5, [0.5], np.full((1, 1), 0.5), np.full((4, 5), 0.5)])
+def test_examination_of_any_shape_that_broadcasts_draws_the_same(examination):
+    lists = np.tile(GAMMA, (50, 1))
+    whole = Behaviour(lists, np.full((50, 4, 5), 0.5))
+    part = Behaviour(lists, np.array(examination))
+    drawn = [
+        clicks.draw_masks(np.full(50, 9), users, np.random.default_rng(1))
+        for users in (whole, part)
+    ]
+    for one, two in zip(*drawn, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("kind", CLICK_MODELS)
 def test_examination_times_attraction_is_the_click_rate_of_the_closed_form(kind):
     users = users_of(kind, GAMMA[None])

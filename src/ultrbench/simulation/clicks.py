@@ -184,17 +184,16 @@ def draw_masks(
     """
     examination, continuation = behaviour.broadcast()
     everyone_goes_on = (behaviour.continuation == 1).all()
-    # A row a position; it holds for every session where examination forgets the last click.
-    unclicked = behaviour.unclicked().T.copy()
-    memoryless = behaviour.examination.shape[2] == 1
+    # Where examination forgets the last click, one chance a list and position: a row a position.
+    chances = behaviour.unclicked().T.copy() if examination.strides[2] == 0 else None
     lists = np.flatnonzero(sessions)
     mask = np.zeros(len(lists), dtype=np.uint64)
     count = np.asarray(sessions, dtype=np.int64)[lists]
     last = np.zeros(len(lists), dtype=np.int64)
     satisfied = []
     for k in range(behaviour.attraction.shape[1]):
-        if memoryless:
-            chance = unclicked[k][lists]
+        if chances is not None:
+            chance = chances[k][lists]
         else:
             chance = examination[lists, k, last] * behaviour.attraction[lists, k]
         if first is not None:
