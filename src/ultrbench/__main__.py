@@ -1,12 +1,12 @@
 """``python -m ultrbench``: each stage alone, on files."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from ultrbench.stages.job import one_thread, sentence_of
+from ultrbench.terminal import leave
 
 COMMANDS = (
     "data",
@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with one_thread():
             options.call(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        raise
     except KeyboardInterrupt:
         print("ultrbench: interrupted", file=sys.stderr)
         return 130
@@ -89,4 +89,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main)

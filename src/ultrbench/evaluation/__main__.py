@@ -1,12 +1,12 @@
 """``python -m ultrbench.evaluation run.txt qrels.txt --metrics nDCG@10 ERR@10``."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
 from ultrbench.errors import UserError
 from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
+from ultrbench.terminal import leave
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,10 +79,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        status = main()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
-    sys.exit(status)
+    leave(main)

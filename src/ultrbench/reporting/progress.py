@@ -5,7 +5,6 @@ another terminal, or have ended.
 """
 
 import argparse
-import os
 import re
 import sys
 import time
@@ -17,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ultrbench.errors import UserError
+from ultrbench.terminal import leave
 
 EVERY = 2.0  # seconds between two looks
 TAIL = 8  # lines of a failed job's log
@@ -344,10 +344,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        status = main()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
-    sys.exit(status)
+    leave(main)

@@ -18,6 +18,7 @@ from ultrbench.errors import UserError
 from ultrbench.files import read_json, read_table, reading, replacing, write_json
 from ultrbench.reporting.check import TABLES, causes, differences
 from ultrbench.reporting.tables import mark
+from ultrbench.terminal import leave
 
 SHOWN = 10
 MARKED = dict.fromkeys(("difference", "p", "low", "high", "replicates"), float)
@@ -256,4 +257,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main)
