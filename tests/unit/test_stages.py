@@ -557,3 +557,52 @@ def test_a_joint_estimator_hands_its_ranker_on(world, tmp_path):
     for name, count in trees.items():
         expected = predict(model.read_text(), SPLITS["test"].features, count)
         np.testing.assert_array_equal(written[name], expected)
+
+
+OWN = """
+import numpy as np
+
+def fit(features, grades, groups):
+    import lightgbm as lgb
+    import pandas as pd
+    ranker = lgb.LGBMRanker(n_estimators=2, min_child_samples=1, verbosity=-1)
+    return ranker.fit(pd.DataFrame(features.copy()), grades, group=groups)
+
+def estimate(log, **about):
+    from ultrbench.propensity.estimate import up_to_scale
+    features = about["features"]
+    assert features.mean(axis=0).shape == (features.shape[1],)
+    fit(features, np.arange(len(features)) % 2, [len(features)])
+    return up_to_scale(np.ones(log.positions), identified=False)
+
+def score(splits, order, **_):
+    train = splits["train"]
+    ranker = fit(train.features, train.grades, np.diff(train.query_ptr))
+    return {name: ranker.predict(split.features) for name, split in splits.items()}
+"""
+
+
+@pytest.mark.parametrize("stage", ["propensity", "policies"])
+def test_code_of_ones_own_has_the_whole_of_lightgbm_and_features_as_an_array(
+    world, tmp_path, stage
+):
+    data, run, _ = world
+    (tmp_path / "mine.py").write_text(OWN)
+    call = {
+        "propensity": "estimate_propensity(data, run / 'candidates.npz', [run / 'round0'], "
+        "out / 't.csv', out / 't.json', name='mine', estimator={'kind': 'mine.py:estimate'}, "
+        "seed=1)",
+        "policies": "train_policy(data, out / 'c.npz', out / 'c.json', list_size=4, seed=1, "
+        "policy={'kind': 'mine.py:score'}, policy_queries={'mode': 'disjoint', 'pool': 0.3})",
+    }[stage]
+    code = (
+        "from pathlib import Path\n"
+        "from ultrbench.stages.propensity import estimate_propensity\n"
+        "from ultrbench.stages.policies import train_policy\n"
+        f"data, run, out = Path({str(data)!r}), Path({str(run)!r}), Path({str(tmp_path)!r})\n{call}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / {"propensity": "t.csv", "policies": "c.npz"}[stage]).exists()

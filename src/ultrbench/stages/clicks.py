@@ -179,7 +179,7 @@ def simulate_clicks(
         queries, documents = arrays[f"{name}_queries"], arrays[f"{name}_documents"]
         scores = arrays[f"{name}_scores"]
         if ranker:
-            import_lightgbm()
+            import_lightgbm(setting["click_model"]["kind"])
             model, report = ranker
             trees = next(iter(read_json(report)["trees"].values()))
             real = documents >= 0

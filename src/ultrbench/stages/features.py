@@ -81,7 +81,6 @@ def candidate_features(
     UserError
         Where the bins are not those that were written with the candidates.
     """
-    import_lightgbm()
     files = binned_files(candidates) if candidates else []
     if hidden_features or not candidates or not any(file.exists() for file in files):
         matrix, validation = (read_split(dataset, split).features for split in BINNED)
@@ -96,4 +95,5 @@ def candidate_features(
             )
     train, vali = _parts(dataset, documents)
     train_file, vali_file = files
+    import_lightgbm()
     return read_binned(train_file, vali_file, train, vali)

@@ -39,7 +39,7 @@ def train_policy(
     policy, policy_queries, list_size, seed
         From the config; see ``config/README.md``.
     """
-    import_lightgbm()
+    import_lightgbm(policy["kind"])
     splits = {name: read_split(dataset, name) for name in SPLITS}
     ymax = read_json(dataset / "dataset.json")["ymax"]
     queries = split_queries(len(splits["train"].query_ids), **policy_queries, seed=seed)

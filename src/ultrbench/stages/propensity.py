@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ultrbench.files import write_text
+from ultrbench.own_code import own_file
 from ultrbench.propensity import naive
 from ultrbench.propensity.estimate import (
     find_estimator,
@@ -71,10 +72,12 @@ def estimate_propensity(
     parameters = {key: value for key, value in estimator.items() if key != "kind"}
     truth = [folder / "truth.csv" for folder in logs]
     estimate_theta = find_estimator(estimator["kind"])
+    own = own_file(estimator["kind"])
     features = None
-    if dataset and "features" in signature(estimate_theta).parameters:
+    if dataset and (own or "features" in signature(estimate_theta).parameters):
+        # Code of one's own may do with an array what bins cannot.
         features, _ = candidate_features(
-            dataset, candidates, hidden_features=hidden_features, seed=seed
+            dataset, None if own else candidates, hidden_features=hidden_features, seed=seed
         )
     log = read_rounds(logs, "train")
     try:
