@@ -279,7 +279,7 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def number(text: str) -> float:
+def decimal(text: str) -> float:
     """Read a decimal number; `float` would take 0_4, a slip for 0.4, for 4.
 
     Parameters
@@ -294,7 +294,7 @@ def number(text: str) -> float:
 
     Examples
     --------
-    >>> number("0.4"), number("")
+    >>> decimal("0.4"), decimal("")
     (0.4, nan)
     """
     if "_" in text:

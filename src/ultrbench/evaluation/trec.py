@@ -11,7 +11,7 @@ import numpy as np
 from ultrbench.errors import UserError
 from ultrbench.evaluation.lists import pad, padding_mask
 from ultrbench.evaluation.metrics import compute_metrics
-from ultrbench.files import number, replacing
+from ultrbench.files import decimal, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
         With file:line, for a line of other form, a score that is not a number (NaN included), or
         a document that a query ranks twice.
     """
-    return _read(path, "query Q0 document rank score tag", 6, 4, number)
+    return _read(path, "query Q0 document rank score tag", 6, 4, decimal)
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -64,7 +64,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 
 def _grade(text: str) -> int:
-    number(text)
+    decimal(text)
     return max(int(text), 0)
 
 

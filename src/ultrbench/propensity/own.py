@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ultrbench.errors import UserError
-from ultrbench.files import number, write_text
+from ultrbench.files import decimal, write_text
 
 
 def read_own_propensity(path: Path, positions: int) -> np.ndarray:
@@ -58,7 +58,7 @@ def read_own_propensity(path: Path, positions: int) -> np.ndarray:
         found = f"the columns {', '.join(columns)}"[:80] + " in some lines alone" * ragged
         raise UserError(f"{path}: it has {found}; {form}, once each")
     try:
-        position, value = (np.array([number(t) for t in given[n]]) for n in ("position", known[0]))
+        position, value = (np.array([decimal(t) for t in given[n]]) for n in ("position", known[0]))
     except ValueError as error:
         raise UserError(f"{path}: {error}; {form}, all numbers") from None
     if not np.array_equal(position, np.arange(1, len(position) + 1)):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
-from ultrbench.files import number
+from ultrbench.files import decimal
 from ultrbench.simulation.log import (
     CLICK_COLUMNS,
     LIST_COLUMNS,
@@ -275,7 +275,7 @@ def read_external_truth(path: Path) -> np.ndarray:
         frame = pd.read_csv(path, index_col=False, dtype=str)
 
         def numbers(name: str) -> np.ndarray:
-            return np.array([number(text) for text in frame[name].fillna("")])
+            return np.array([decimal(text) for text in frame[name].fillna("")])
 
         position, theta = numbers("position"), numbers("theta")
         further = {name: numbers(name) for name in PARAMETERS if name in frame}
