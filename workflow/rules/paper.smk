@@ -165,20 +165,15 @@ rule paper:
     input:
         rules.write_summary.output,
         rules.write_provenance.output,
-        study_files(
-            f"{TABLE}.{{ending}}",
-            candidates=KINDS,
-            validation=VALIDATIONS,
-            ending=["csv", "md", "tex"],
-        ),
-        expand("{table}.{ending}", table=METRIC_TABLES, ending=["csv", "md", "tex"]),
+        study_files([*rules.write_tables.output]),
+        rules.write_metrics_tables.output,
         expand(
-            "{figure}.{ending}",
-            figure=[
-                *METRIC_FIGURES,
-                *expand(FIGURE, dataset=STUDY["datasets"], name=[*FIGURES, *MEASURED]),
+            [
+                *rules.draw_figures.output,
+                *rules.report_identifiability.output,
+                *(rules.measure_propensities.output if MEASURED else []),
             ],
-            ending=FIGURE_FILES,
+            dataset=STUDY["datasets"],
         ),
     message:
         "Done: paper"
