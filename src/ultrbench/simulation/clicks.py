@@ -193,29 +193,32 @@ def draw_masks(
     satisfied = []
     for k in range(behaviour.attraction.shape[1]):
         if chances is not None:
-            chance = chances[k][lists]
+            chance = chances[k].take(lists)
         else:
             chance = examination[lists, k, last] * behaviour.attraction[lists, k]
         if first is not None:
             chance = np.where(mask == 0, first[lists, k], chance)
         clicked = rng.binomial(count, chance)
-        skipped, hit = clicked < count, clicked > 0
-        hit_lists, hit_mask, going_on = lists[hit], mask[hit] | np.uint64(1 << k), clicked[hit]
+        count -= clicked
+        skip, click = np.flatnonzero(count), np.flatnonzero(clicked)
+        bit, going_on = np.uint64(1 << k), clicked.take(click)
         if not everyone_goes_on:
-            going_on = rng.binomial(clicked[hit], continuation[hit_lists, k])
-            stops, goes = going_on < clicked[hit], going_on > 0
-            satisfied.append((hit_lists[stops], hit_mask[stops], (clicked[hit] - going_on)[stops]))
-            hit_lists, hit_mask, going_on = hit_lists[goes], hit_mask[goes], going_on[goes]
-        lists, mask, count, last = (
-            np.concatenate([lists[skipped], hit_lists]),
-            np.concatenate([mask[skipped], hit_mask]),
-            np.concatenate([(count - clicked)[skipped], going_on]),
-            np.concatenate([last[skipped], np.full(len(hit_lists), k + 1)]),
-        )
-    groups = zip((lists, mask, count), *satisfied, strict=True)
-    lists, mask, count = (np.concatenate(arrays) for arrays in groups)
+            going_on = rng.binomial(going_on, continuation[lists[click], k])
+            stopping = clicked[click] - going_on
+            stops = stopping > 0
+            satisfied.append((lists[click[stops]], mask[click[stops]] | bit, stopping[stops]))
+            click, going_on = click[going_on > 0], going_on[going_on > 0]
+        groups = np.concatenate([skip, click])
+        count = np.concatenate([count.take(skip), going_on])
+        lists, mask = lists.take(groups), mask.take(groups)
+        mask[len(skip) :] |= bit
+        if chances is None:
+            last = last.take(groups)
+            last[len(skip) :] = k + 1
+    parts = zip((lists, mask, count), *satisfied, strict=True)
+    lists, mask, count = (np.concatenate(arrays) for arrays in parts)
     order = np.lexsort((mask, lists))
-    lists, mask, count = lists[order], mask[order], count[order]
+    lists, mask, count = lists.take(order), mask.take(order), count.take(order)
     # Satisfied and unsatisfied sessions can end with the same clicks.
     changes = (lists[1:] != lists[:-1]) | (mask[1:] != mask[:-1])
     starts = np.append(0, np.flatnonzero(changes) + 1)[: len(lists)]
