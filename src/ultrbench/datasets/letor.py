@@ -16,7 +16,7 @@ import numpy as np
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
 
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 4 << 20
 # Columns that are put into query order at a time: a bound on the memory it takes.
 _COLUMNS_AT_A_TIME = 16
 
