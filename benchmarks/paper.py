@@ -60,7 +60,9 @@ def plain_fits(data, trees, most):
         if documents <= most:
             each = measure(growing, data, documents, leaves, times=1).seconds / MEASURED_TREES
             seconds += number * each
-            print(f"{number} trees of {leaves} leaves on {documents}: {each:.3f} s", file=sys.stderr)
+            print(
+                f"{number} trees of {leaves} leaves on {documents}: {each:.3f} s", file=sys.stderr
+            )
     return seconds
 
 

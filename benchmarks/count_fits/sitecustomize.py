@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
+from pathlib import Path
 
 trees: Counter[str] = Counter()
 
@@ -41,7 +42,7 @@ class WhenImported(MetaPathFinder):
 @atexit.register
 def write():
     if trees:
-        with open(os.environ["FITS"], "a") as file:
+        with Path(os.environ["FITS"]).open("a") as file:
             print(json.dumps(trees), file=file)
 
 

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ultrbench.files import write_json
 from ultrbench.reporting.captions import results_caption
 from ultrbench.reporting.names import display_name
+from ultrbench.reporting.page import read_tables, with_tips
 from ultrbench.reporting.tables import (
     COLUMNS,
     escape_latex,
@@ -23,6 +25,7 @@ from ultrbench.reporting.tables import (
     table_latex,
     table_markdown,
 )
+from ultrbench.stages.paper import write_tables
 
 METRICS = [f"{name}@{cutoff}" for name in ("nDCG", "ERR") for cutoff in (1, 3, 5, 10)]
 GROUPS = {
@@ -310,3 +313,46 @@ def test_caption_follows_the_facts():
     assert "fixed number of trees" in fixed
     calm = results_caption(table(comparisons(significant=False)), **FACTS)
     assert "No difference earned a mark." in calm
+
+
+def test_methods_whose_estimate_did_not_settle_are_marked_in_every_form(tmp_path):
+    settled = {"dla": [True, True], "ctr": [True, False], "oracle": [False, False]}
+    reports = []
+    for method, found in settled.items():
+        for seed, converged in enumerate(found):
+            reports.append((method, tmp_path / f"{method}.{seed}.json"))
+            write_json(reports[-1][1], {"converged": converged})
+    write_json(tmp_path / "dataset.json", {"entry": {"kind": "letor"}})
+    place = {"candidates": "full", "validation": "fixed"}
+    comparisons().assign(**place).to_csv(tmp_path / "comparisons.csv")
+    notes = pd.DataFrame([place | {"without_relevant": 0, "tied_share": 0.0}])
+    notes.to_csv(tmp_path / "conventions.csv")
+    write_tables(
+        tmp_path,
+        tmp_path / "comparisons.csv",
+        tmp_path / "conventions.csv",
+        None,
+        {("full", "fixed"): tmp_path / "main"},
+        reports=reports,
+        groups=GROUPS,
+        labels={},
+        metrics=METRICS,
+        headline="nDCG@10",
+        control=None,
+        without_relevant="zero",
+        list_size=10,
+        name="mine",
+        policy="weak",
+        setting="static",
+    )
+    markdown = (tmp_path / "main.md").read_text()
+    ctr, oracle, dla = (display_name(method) for method in ("ctr", "oracle", "dla"))
+    assert f"in replicates: {ctr} 1 of 2, {oracle} 2 of 2." in markdown
+    assert f"| {ctr} † |" in markdown
+    assert f"| {dla} |" in markdown
+    assert rf"{oracle} $\dagger$ &" in (tmp_path / "main.tex").read_text()
+    numbers = pd.read_csv(tmp_path / "main.csv")
+    assert set(numbers["label"]) == {display_name(method) for method in MEANS}
+    (_, read), *_ = read_tables(markdown)
+    tips = {label: row[0].tip for label, row in cells(with_tips(read, numbers)).items()}
+    assert tips[f"{oracle} †"].startswith(f"{oracle}, nDCG@1: 0.9000")

@@ -235,6 +235,31 @@ def drawn_thetas(setting):
     return [(method, *key) for key, method in thetas.items()]
 
 
+def estimates_of(setting):
+    """(method, track, round, estimator, seed) of the estimate behind each row of a table."""
+    return [
+        (method, track_of(method, last), last, estimator, seed)
+        for method, last in final_rounds(setting)
+        if (estimator := config["methods"][method].get("estimator"))
+        and config["estimators"][estimator]["kind"] not in ("naive", "oracle")
+        for seed in SEEDS
+    ]
+
+
+def estimate_reports(wildcards):
+    return [
+        at(
+            f"{THETA}.json",
+            wildcards,
+            track=track,
+            round=last,
+            estimator=estimator,
+            seed=seed,
+        )
+        for _, track, last, estimator, seed in estimates_of(wildcards.setting)
+    ]
+
+
 def figure_names(setting):
     """The figures of a setting by what they show."""
     shown = {"propensity": bool(drawn_thetas(setting)), "spread": True}

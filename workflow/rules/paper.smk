@@ -4,6 +4,7 @@ rule write_tables:
         comparisons=f"{EVALUATION}/comparisons.csv",
         conventions=f"{EVALUATION}/conventions.csv",
         exposure=exposure_file,
+        reports=estimate_reports,
         code=code("stages.paper"),
     output:
         tables=[
@@ -29,6 +30,9 @@ rule write_tables:
         mem_mb=1000,
     params:
         tables=[(kind, validation) for kind in KINDS for validation in VALIDATIONS],
+        estimated=lambda wildcards: [
+            method for method, *_ in estimates_of(wildcards.setting)
+        ],
         groups=lambda wildcards: blocks(wildcards.setting),
         labels=LABELS,
         metrics=study.metric_names(config),

@@ -13,6 +13,10 @@ with job(snakemake):
         Path(snakemake.input.conventions),
         Path(snakemake.input.exposure) if snakemake.input.exposure else None,
         dict(zip(params.tables, stems, strict=True)),
+        reports=[
+            (method, Path(report))
+            for method, report in zip(params.estimated, snakemake.input.reports, strict=True)
+        ],
         groups=params.groups,
         labels=params.labels,
         metrics=params.metrics,

@@ -13,6 +13,7 @@ from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import (
     BETTER,
     COMPARISON_COLUMNS,
+    FLAG,
     LEARNED,
     MIN_REPLICATES,
     MISSING,
@@ -146,7 +147,7 @@ def with_tips(table: ResultsTable, numbers: "pd.DataFrame") -> ResultsTable:
                 (
                     label,
                     tuple(
-                        replace(cell, tip=tips.get((label, metric), ""))
+                        replace(cell, tip=tips.get((label.removesuffix(f" {FLAG}"), metric), ""))
                         for metric, cell in zip(table.metrics, cells, strict=True)
                     ),
                 )

@@ -1,7 +1,7 @@
 """The results table of a paper: methods by metrics, with its caption, as csv, md and tex."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import isnan
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ COMPARISON_COLUMNS = (
 LEARNED = "Learned from clicks"  # the block whose best is bold
 LEVEL = 0.05
 MIN_REPLICATES = 5
-BETTER, WORSE, MISSING = "↑", "↓", "n/a"
+BETTER, WORSE, MISSING, FLAG = "↑", "↓", "n/a", "†"
 
 
 @dataclass(frozen=True)
@@ -243,6 +243,25 @@ def add_group(
     numbers = numbers.astype(dict.fromkeys(whole, "Int64"))
     columns = tuple(f"{group}: {name}" for name in short.values())
     return ResultsTable(table.metrics + columns, blocks, numbers, table.corner)
+
+
+def flag_rows(table: ResultsTable, labels: Collection[str]) -> ResultsTable:
+    """Return the table with `FLAG` at the labels of some rows; its numbers stay as they are.
+
+    Examples
+    --------
+    >>> table = ResultsTable(("RR",), (("Clicks", (("UPE", (Cell("0.700"),)),)),), None)
+    >>> flag_rows(table, ["UPE"]).blocks[0][1][0][0]
+    'UPE †'
+    """
+    blocks = tuple(
+        (
+            block,
+            tuple((f"{name} {FLAG}" if name in labels else name, cells) for name, cells in rows),
+        )
+        for block, rows in table.blocks
+    )
+    return replace(table, blocks=blocks)
 
 
 def number(value: float) -> str:
@@ -475,6 +494,7 @@ _LATEX = {
     "∞": r"$\infty$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
+    FLAG: r"$\dagger$",
     BETTER: r"$\uparrow$",
     WORSE: r"$\downarrow$",
 } | {c: f"\\{c}" for c in "&%$#_{}"}

@@ -11,17 +11,20 @@ from tabulate import tabulate
 
 from ultrbench.datasets.split import read_split
 from ultrbench.files import read_json, write_text
-from ultrbench.propensity.estimate import read_propensity
+from ultrbench.propensity.estimate import is_converged, read_propensity
 from ultrbench.reporting import figures
 from ultrbench.reporting.captions import results_caption
+from ultrbench.reporting.names import display_name
 from ultrbench.reporting.page import answer
 from ultrbench.reporting.tables import (
     COMPARISON_COLUMNS,
+    FLAG,
     LEARNED,
     ResultsTable,
     add_group,
     comparison_cells,
     escape_markdown,
+    flag_rows,
     results_table,
     table_csv,
     table_latex,
@@ -32,6 +35,8 @@ from ultrbench.simulation.truth import read_truth
 from ultrbench.stages.evaluation import KEYS, TESTS_SEED
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
+NOT_SETTLED = "the estimate of the propensities did not settle, in replicates"
+
 
 def write_tables(
     dataset: Path,
@@ -40,6 +45,7 @@ def write_tables(
     exposure: Path | None,
     stems: Mapping[tuple[str, str], Path],
     *,
+    reports: Sequence[tuple[str, Path]] = (),
     groups: Mapping[str, Sequence[str]],
     labels: Mapping[str, str],
     metrics: Sequence[str],
@@ -64,6 +70,9 @@ def write_tables(
         From the stage `exposure`, for a group of columns of the table of truncated candidates.
     stems : mapping of (str, str) to pathlib.Path
         Where to write, without the ending, by kind of candidates and of validation.
+    reports : sequence of (str, pathlib.Path)
+        Methods with the report of each estimate behind them; a method with one that did not
+        settle is marked.
     groups, labels, metrics
         Rows by block, their labels, and the columns.
     headline : str
@@ -79,6 +88,10 @@ def write_tables(
     """
     numbers, notes = pd.read_csv(comparisons), pd.read_csv(conventions)
     about = read_json(dataset / "dataset.json")
+    settled: dict[str, list[bool]] = {}
+    for method, report in reports:
+        settled.setdefault(method, []).append(is_converged(report))
+    unsettled = {method: found for method, found in settled.items() if not all(found)}
     displayed = "truncated", next(validation for _, validation in stems)
     for (candidates, validation), stem in stems.items():
         kept = numbers[(numbers.candidates == candidates) & (numbers.validation == validation)]
@@ -107,6 +120,9 @@ def write_tables(
                 " Exposure, on the displayed candidates:"
                 f" {DEFINITIONS.format(top=top_places(list_size))}; descriptive."
             )
+        if unsettled:
+            table = flag_rows(table, [display_name(method, labels) for method in unsettled])
+            caption += f" {FLAG} {NOT_SETTLED}: {_shares(unsettled, labels)}."
         caption = f"{caption} {remark}".rstrip()
         label = f"tab:{stem.name}"
         for ending, text in (
@@ -115,6 +131,13 @@ def write_tables(
             (".tex", table_latex(table, caption, label)),
         ):
             write_text(stem.with_name(stem.name + ending), text)
+
+
+def _shares(settled: Mapping[str, Sequence[bool]], labels: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{display_name(method, labels)} {found.count(False)} of {len(found)}"
+        for method, found in settled.items()
+    )
 
 
 def _with_exposure(table: ResultsTable, exposure: Path) -> ResultsTable:
