@@ -57,6 +57,23 @@ def _test_lists(test: Split, candidates: np.ndarray, kind: str) -> TestLists:
     return TestLists(rows, test.grades[rows], mask)
 
 
+def last_rounds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of each method's last logging round.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With the columns method and round, as ``rounds.csv`` has them.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"method": ["dla", "dla", "labeled"], "round": [0, 1, 0]})
+    >>> last_rounds(frame).index.tolist()
+    [1, 2]
+    """
+    return frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+
+
 def evaluate_rankers(
     dataset: Path,
     candidates: Mapping[int, Path],

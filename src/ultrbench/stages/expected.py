@@ -18,6 +18,7 @@ from ultrbench.errors import UserError
 from ultrbench.files import read_json, read_table, reading, replacing, write_json
 from ultrbench.reporting.check import TABLES, causes, differences
 from ultrbench.reporting.tables import mark
+from ultrbench.stages.evaluation import last_rounds
 from ultrbench.terminal import leave
 
 SHOWN = 10
@@ -80,8 +81,7 @@ def _main(results: Path, place: tuple[str, str, str]) -> pd.DataFrame:
     numbers = _table(folder / "comparisons.csv", named | {"metric": object} | MARKED)
     metrics: dict[str, type] = dict.fromkeys(numbers["metric"], float)
     rounds = _table(folder / "rounds.csv", named | {"round": int} | metrics)
-    last = rounds[rounds["round"] == rounds.groupby(keys)["round"].transform("max")]
-    errors = last.groupby(keys)[list(numbers["metric"].unique())].sem().reset_index()
+    errors = last_rounds(rounds).groupby(keys)[list(numbers["metric"].unique())].sem().reset_index()
     errors = errors.melt(keys, var_name="metric", value_name="mean_se")
     numbers = numbers.merge(errors, "left", [*keys, "metric"])
     numbers["mark"] = [mark(row) for row in numbers.to_dict("records")]

@@ -16,6 +16,7 @@ from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import MISSING
 from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
 from ultrbench.stages.counterfactual import CLIP
+from ultrbench.stages.evaluation import last_rounds
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 SHORT_WARNINGS = {
@@ -74,8 +75,7 @@ def write_metrics_table(
         Columns.
     """
     candidates, validation = ranking
-    frame = pd.read_csv(rounds)
-    frame = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+    frame = last_rounds(pd.read_csv(rounds))
     frame = frame[(frame["candidates"] == candidates) & (frame["validation"] == validation)]
     values = frame.drop(columns=["candidates", "validation", "round"])
     by = values.drop(columns="seed").groupby("method", sort=False)

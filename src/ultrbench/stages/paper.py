@@ -32,7 +32,7 @@ from ultrbench.reporting.tables import (
 )
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
-from ultrbench.stages.evaluation import KEYS, TESTS_SEED
+from ultrbench.stages.evaluation import KEYS, TESTS_SEED, last_rounds
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 NOT_SETTLED = "the estimate of the propensities did not settle, in replicates"
@@ -141,9 +141,7 @@ def _shares(settled: Mapping[str, Sequence[bool]], labels: Mapping[str, str]) ->
 
 
 def _with_exposure(table: ResultsTable, exposure: Path) -> ResultsTable:
-    frame = pd.read_csv(exposure)
-    last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
-    by = last.groupby("method")
+    by = last_rounds(pd.read_csv(exposure)).groupby("method")
     short = {measure: measure if len(measure) < 5 else measure[:3] + "." for measure in MEASURES}
     return add_group(table, "Exposure", by[list(MEASURES)].mean(), by.size(), short)
 
@@ -251,8 +249,7 @@ def draw_rounds(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> Non
 
 def draw_spread(frame: pd.DataFrame, files: Sequence[Path], **style: Any) -> None:
     """Draw the headline metric of the last round with its spread over seeds."""
-    last = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
-    figures.save_figure(figures.spread_figure(last, **style), *files)
+    figures.save_figure(figures.spread_figure(last_rounds(frame), **style), *files)
 
 
 def write_summary(

@@ -9,6 +9,7 @@ import pandas as pd
 from ultrbench.files import read_json, replacing, write_text
 from ultrbench.propensity.judge import read_theta_error
 from ultrbench.reporting import cards, figures
+from ultrbench.stages.evaluation import last_rounds
 
 KEYS = ["panel", "value", "method", "seed"]
 
@@ -56,7 +57,7 @@ def sweep_frame(
     for (panel, value), path in scores.items():
         frame = pd.read_csv(path)
         frame = frame[(frame["candidates"] == candidates) & (frame["validation"] == validation)]
-        frame = frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
+        frame = last_rounds(frame)
         frame = frame[frame["method"] != "random_order"].rename(columns={metric: "score"})
         frame = frame.assign(panel=panel, value=value, metric=metric)
         parts.append(frame[[*KEYS, "candidates", "metric", "score"]])
