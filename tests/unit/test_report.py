@@ -42,6 +42,7 @@ CONFIG = {
     "study": {"datasets": ["mine"], "policies": ["weak"], "settings": ["static"],
               "seeds": [1, 2, 3, 4, 5], "reference": "naive"},
     "list_size": 10,
+    "policies": {"weak": {"list_size": 7}},
     "settings": {"static": {"sessions": 1000, "rounds": 1, "click_model": {"kind": "pbm"}}},
     "evaluation": {"queries_without_relevant": "zero"},
 }  # fmt: skip
@@ -185,6 +186,7 @@ def test_the_page_opens_with_what_was_run_then_the_answer_then_the_contents(text
     order = [text.index(f'id="{name}"') for name in ("run", "answer", "contents", "tables")]
     assert order == sorted(order)
     assert "mine (letor), queries: test 1,200" in text
+    assert "weak (7 documents)" in text
     assert "ultrbench 0.1.0, commit abc" in text
 
 

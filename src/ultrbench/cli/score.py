@@ -121,7 +121,7 @@ def _trained(
         raise UserError(
             f"--ranker: the setting {place.setting} has {setting['rounds']} rounds, in which every"
             " method's own ranker displays; that takes an estimator in the study, see"
-            " CONTRIBUTING.md"
+            " docs/extending.md"
         )
     training = config["training"]
     scores = {}

@@ -12,6 +12,7 @@ from ultrbench.files import read_json, write_text
 from ultrbench.reporting import page
 from ultrbench.reporting.names import display_name
 from ultrbench.stages.runtime import Runtime, read_runtimes
+from ultrbench.study import list_size
 
 Place = tuple[str, str, str, str, str]
 
@@ -116,9 +117,8 @@ def _run(
     for name, data in about["datasets"].items():
         sizes = [f"{split} {part['queries']:,}" for split, part in data["splits"].items()]
         facts.append(("Data set", f"{name} ({data['entry']['kind']}), queries: {', '.join(sizes)}"))
-    facts.append(
-        ("Logging policies", f"{', '.join(study['policies'])}; {config['list_size']} documents")
-    )
+    sizes = [f"{name} ({list_size(config, name)} documents)" for name in study["policies"]]
+    facts.append(("Logging policies", ", ".join(sizes)))
     for name in study["settings"]:
         setting = config["settings"][name]
         if "click_log" in setting:
