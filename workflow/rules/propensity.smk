@@ -36,6 +36,7 @@ use rule estimate_propensity as estimate_jointly with:
         model=per_seed(f"{THETA}.txt"),
     wildcard_constraints:
         estimator=names(study.estimators(config, joint=True)),
+    priority: 1  # the longest of all jobs may be among them
     resources:
         mem_mb=8000,  # lightgbm_position holds a row for each document of each distinct session
     params:

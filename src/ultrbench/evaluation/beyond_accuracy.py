@@ -207,7 +207,11 @@ def intra_list_diversity(
     if distance not in ("cosine", "euclidean"):
         raise UserError(f"distance is 'cosine' or 'euclidean', not {distance!r}.")
     total, pairs = np.zeros(len(shown)), np.zeros(len(shown))
-    norms = np.sqrt(np.einsum("if,if->i", features, features, dtype=np.float64))
+    items = np.unique(shown[shown >= 0])
+    norms = np.zeros(len(features))
+    norms[items] = np.sqrt(
+        np.einsum("if,if->i", features[items], features[items], dtype=np.float64)
+    )
     # Rank by rank, so that no array [lists, ranks, ranks, features] is held.
     for first in range(shown.shape[1]):
         for second in range(first + 1, shown.shape[1]):

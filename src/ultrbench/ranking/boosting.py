@@ -393,9 +393,11 @@ def choose_trees(
         return Fit(model, {}, {"fixed": count_trees(model)})
     watch = _Watch(validation, patience, cutoff)
     booster = lgb.Booster(model_str=model)
-    features, scores = validation_features[watch.rows], np.zeros(len(watch.rows))
-    for tree in range(booster.num_trees()):
-        scores += booster.predict(features, start_iteration=tree, num_iteration=1, num_threads=1)
+    scores = np.zeros(len(watch.rows))
+    leaves = booster.predict(validation_features[watch.rows], pred_leaf=True, num_threads=1)
+    for tree, leaf in enumerate(np.asarray(leaves).reshape(len(scores), -1).T):
+        values = [booster.get_leaf_output(tree, number) for number in range(leaf.max() + 1)]
+        scores += np.array(values)[leaf]
         watch.add(scores)
         if watch.over:
             break

@@ -54,11 +54,12 @@ def measure_exposure(
         Whose rankers display, those that grades or that clicks stopped.
     """
     test = read_split(dataset, "test")
-    features = _standardised(test.features)
+    policies = {seed: read_arrays(candidates[seed])["test_documents"] for seed in logs}
+    displayed = np.unique(np.concatenate([policy.ravel() for policy in policies.values()]))
+    features = _standardised(test.features, displayed[displayed >= 0])
     rows: list[dict[str, Any]] = []
     for seed, folder in logs.items():
-        arrays = read_arrays(candidates[seed])
-        policy = arrays["test_documents"]
+        policy = policies[seed]
         log = read_log(*log_files(folder, "test"))
         truth = np.asarray(read_truth([folder / "truth.csv"]))
         # The truth ends with the longest training list, and test lists may be longer.
@@ -134,8 +135,12 @@ def _ordered(policy: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.take_along_axis(policy, np.lexsort((policy, key), axis=1), axis=1)
 
 
-def _standardised(features: np.ndarray) -> np.ndarray:
+def _standardised(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return features by the mean and deviation of all documents; 0 for all but some rows."""
     known = np.where(np.isfinite(features), features, np.nan)
     deviation = np.nanstd(known, axis=0)
-    scaled = (known - np.nanmean(known, axis=0)) / np.where(deviation > 0, deviation, 1)
-    return np.nan_to_num(scaled)
+    scaled = np.zeros_like(known)  # memory that is never touched is never allocated
+    scaled[rows] = np.nan_to_num(
+        (known[rows] - np.nanmean(known, axis=0)) / np.where(deviation > 0, deviation, 1)
+    )
+    return scaled
