@@ -94,7 +94,7 @@ def results_table(
     ----------
     comparisons : pandas.DataFrame
         One row a method and metric with the columns `COLUMNS`; the reference is among the
-        methods, with difference 0 and p 1.
+        methods, with difference 0 and no p.
     metrics : sequence of str
         The columns of the table, in order.
     groups : mapping of str to sequence of str
