@@ -295,6 +295,20 @@ def test_the_metrics_table_names_the_headline_and_its_user(tmp_path):
     assert numbers.loc[0, "replicates"] == 2
 
 
+def test_a_measure_that_is_not_known_is_a_column_without_numbers(tmp_path):
+    # Of a single first place there is no diversity.
+    frame = pd.DataFrame([
+        {"method": m, "round": 0, "seed": s, "Gini": 0.5, "Coverage": 0.5, "Diversity": np.nan,
+         "Novelty": 1.0, "Serendipity": 0.0} for m in ("good", "policy") for s in SEEDS
+    ])  # fmt: skip
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    write_exposure_table(tmp_path / "x.csv", tmp_path / "table", ROWS)
+    text = (tmp_path / "table.md").read_text()
+    assert "| Diversity@0 |" in text
+    assert text.count("n/a") == 2
+    assert "nan" not in text
+
+
 def test_power_says_how_many_queries_a_difference_needs(tmp_path):
     rng = np.random.default_rng(0)
     base, noise = rng.random(50), rng.normal(0, 0.1, 50)

@@ -147,7 +147,7 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
         Rows and caption.
     """
     frame = pd.read_csv(exposure)
-    means = frame.pivot_table(index="method", columns="round", values=list(MEASURES))
+    means = frame.groupby(["method", "round"])[list(MEASURES)].mean().unstack("round")
     shown = pd.DataFrame(
         {
             f"{measure}@{round_}": means[measure, round_]
