@@ -173,6 +173,9 @@ def test_what_cannot_be_estimated_is_a_refusal_in_the_table(world, tmp_path):
     write_counterfactual_table(tmp_path / "e.csv", tmp_path / "table", ROWS)
     text = (tmp_path / "table.md").read_text()
     assert "refused: theta is 0" in text and "nan" not in text
+    broken.to_csv(tmp_path / "broken.csv", index=False)
+    draw_counterfactual({"weak": tmp_path / "broken.csv"}, [tmp_path / "b.png"], ["broken"], {})
+    assert (tmp_path / "b.png").stat().st_size > 1000
     draw_counterfactual(
         {"weak": tmp_path / "e.csv"}, (tmp_path / "a.pdf", tmp_path / "a.png"), ["oracle"], {}
     )
