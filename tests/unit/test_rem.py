@@ -7,6 +7,7 @@ from toys import candidates, click, make_log, make_split
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
 from ultrbench.propensity.rem import (
+    MARGIN,
     Cells,
     examination_update,
     negative_log_likelihood,
@@ -144,3 +145,10 @@ def test_refuses_a_log_of_clicked_sessions_only():
     log = make_log([[0, 1]], [(0, 1, 5), (0, 2, 3)])
     with pytest.raises(UserError, match="rem: every session of this log has a click"):
         fit(log, split)
+
+
+def test_relevance_stays_a_probability_with_a_logarithm_on_both_sides():
+    scores = np.array([-np.inf, -1000.0, 1000.0, np.inf])
+    with np.errstate(all="raise"):
+        relevance = relevance_of(scores)
+    assert relevance.tolist() == [MARGIN, MARGIN, 1 - MARGIN, 1 - MARGIN]
