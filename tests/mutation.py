@@ -18,12 +18,32 @@ ROOT = Path(__file__).parents[1]
 TESTS = {
     "evaluation/metrics": ["test_metrics"],
     "evaluation/significance": ["test_significance"],
+    "evaluation/counterfactual": ["test_counterfactual"],
     "ranking/objectives": ["test_objectives"],
+    "ranking/targets": ["test_objectives", "test_weights", "test_boosting"],
+    "ranking/crossfit": ["test_crossfit"],
+    "simulation/behaviour": ["test_click_models"],
     "simulation/clicks": ["test_clicks", "test_click_models"],
-    "propensity/ctr": ["test_propensity"],
+    "simulation/display": ["test_clicks", "test_click_models"],
+    "simulation/truth": ["test_click_models"],
+    "simulation/log": ["test_log"],
+    "propensity/choice": ["test_choice"],
     "propensity/crossfit": ["test_crossfit"],
-    "propensity/rem": ["test_rem"],
+    "propensity/ctr": ["test_propensity"],
+    "propensity/dla": ["test_propensity"],
+    "propensity/exposures": ["test_fixed_effects", "test_harvest"],
+    "propensity/fixed_effects": ["test_fixed_effects"],
+    "propensity/fixed_point": ["test_propensity"],
     "propensity/harvest": ["test_harvest"],
+    "propensity/last_clicks": ["test_weights"],
+    "propensity/lightgbm_position": ["test_joint"],
+    "propensity/paird": ["test_joint"],
+    "propensity/position_effects": ["test_fixed_effects"],
+    "propensity/rem": ["test_rem"],
+    "propensity/sequential": ["test_fixed_effects"],
+    "propensity/trust": ["test_weights"],
+    "propensity/upe": ["test_upe"],
+    "propensity/vectorization": ["test_joint"],
 }
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
@@ -73,15 +93,17 @@ def mutants(source: str) -> Iterator[tuple[int, str, str]]:
                 yield node.lineno, change, text
 
 
-def notices(package: Path, tests: list[str]) -> bool:
+def notices(package: Path, module: str, tests: list[str]) -> bool:
     """Whether a test fails, or does not come to an end, with another package in place."""
     files = [str(ROOT / f"tests/unit/{name}.py") for name in tests]
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    files.append(str(package / f"ultrbench/{module}.py"))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=300
-        )
+            [*command, "--doctest-modules", *files],
+            cwd=ROOT, env=environment, capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
@@ -103,12 +125,12 @@ def main() -> int:
         chosen = random.Random(options.seed).sample(found, min(options.mutants, len(found)))
         with tempfile.TemporaryDirectory() as folder:
             package = Path(shutil.copytree(ROOT / "src", Path(folder, "src")))
-            if notices(package, tests):
+            if notices(package, module, tests):
                 sys.exit(f"{module}: its tests fail as they are")
             unseen = 0
             for line, change, text in sorted(chosen):
                 (package / f"ultrbench/{module}.py").write_text(text)
-                if not notices(package, tests):
+                if not notices(package, module, tests):
                     print(f"{module}.py:{line}: {change}", flush=True)
                     unseen += 1
         print(f"{module}: {unseen} of {len(chosen)} unseen, of {len(found)} there are", flush=True)
