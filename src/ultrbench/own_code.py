@@ -5,9 +5,11 @@ file ``mine.py`` of the study's folder.
 """
 
 import ast
+import functools
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -65,7 +67,8 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     Raises
     ------
     UserError
-        When the file cannot be imported.
+        When the file cannot be imported; the function of a file raises it for every error in it,
+        naming the lines.
 
     Examples
     --------
@@ -85,12 +88,28 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     name = f"ultrbench_own_{Path(file).stem}"
     own = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
     own.__file__ = file
-    try:
+    with _told(file, "the file cannot be imported: "):
         exec(compile(Path(file).read_bytes(), file, "exec"), own.__dict__)
-    except Exception as error:
-        lines = [s.lineno for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
-        at = ":".join([file, *map(str, lines[-1:])])
-        raise UserError(
-            f"{at}: the file cannot be imported: {type(error).__name__}: {error}"
-        ) from None
-    return getattr(own, kind.rpartition(":")[2])
+    function = getattr(own, kind.rpartition(":")[2])
+
+    @functools.wraps(function)
+    def told(*arguments: Any, **keys: Any) -> Any:
+        with _told(file):
+            return function(*arguments, **keys)
+
+    return told
+
+
+@contextmanager
+def _told(file: str, what: str = "") -> Iterator[None]:
+    """Tell of an error in a file of one's own by the lines of the file that led to it."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        steps = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
+        lines = list(dict.fromkeys(f"{file}:{step.lineno}" for step in steps))
+        at = " > ".join(lines if len(lines) < 4 else [lines[0], "...", lines[-1]]) or file
+        said = " ".join(str(error).split())
+        raise UserError(f"{at}: {what}{type(error).__name__}: {said}") from error

@@ -148,3 +148,11 @@ def test_lists_that_nobody_saw_change_nothing():
         fit = fit_clicks(some, some.scores[:, :, None])
     without = fit_clicks(log.select(seen), log.scores[seen][:, :, None])
     np.testing.assert_allclose(fit.position, without.position, rtol=1e-9)
+
+
+def test_a_spline_with_three_knots_fits_any_function_of_three_values():
+    values = np.repeat([0.0, 1.0, 2.0], 20)
+    basis = np.column_stack([np.ones(60), spline_basis(values, 4)])
+    anything = np.repeat([0.3, -1.0, 0.7], 20)
+    fitted = basis @ np.linalg.lstsq(basis, anything)[0]
+    np.testing.assert_allclose(fitted, anything, atol=1e-12)

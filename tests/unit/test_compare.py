@@ -7,6 +7,7 @@ import pytest
 from ultrbench.errors import UserError
 from ultrbench.evaluation.compare import compare_methods
 from ultrbench.evaluation.significance import fisher_randomization, holm
+from ultrbench.reporting.tables import comparison_cells
 
 
 def per_query(values):
@@ -142,3 +143,15 @@ def test_unequal_query_sets_and_other_mistakes_are_sentences():
 def test_the_reference_alone_makes_a_table_without_tests():
     table = compare({"naive": BASE})
     assert table["p"].isna().all() and not table["significant"].any()
+
+
+def test_one_query_says_nothing_of_others():
+    values = {"naive": noise(0.1, queries=1), "better": noise(0.1, queries=1) + 1}
+    row = compare(values).reset_index().query("method == 'better' and metric == 'nDCG@10'")
+    row = row.to_dict("records")[0]
+    assert row["difference"] > 0.9
+    assert np.isnan([row["low"], row["high"], row["mde"]]).all()
+    assert (row["p"], row["significant"]) == (1.0, False)
+    cells = comparison_cells(row)
+    assert cells[3] == cells[-2] == "n/a"
+    assert "nan" not in " ".join(cells)

@@ -9,6 +9,7 @@ from ultrbench.errors import UserError
 from ultrbench.propensity.confounder import policy_scores
 from ultrbench.propensity.crossfit import estimate, spline_controls
 from ultrbench.propensity.estimate import find_estimator, read_propensity, write_estimate
+from ultrbench.ranking.crossfit import CrossFit
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import simulate_sessions
 from ultrbench.simulation.display import order_by_score, shuffle
@@ -168,3 +169,15 @@ def test_the_report_says_what_was_assumed(tmp_path):
     report = read_json(tmp_path / "theta.json")
     assert report["identified"] is False and report["notes"] == list(result.notes)
     np.testing.assert_array_equal(read_propensity(tmp_path / "theta.csv"), result.relative)
+
+
+def test_each_ranker_learns_from_all_the_other_folds_and_from_the_lists_of_single_queries():
+    log = show(np.tile(np.arange(5), (QUERIES, 1)), None)
+    rankers = CrossFit(log, FEATURES, folds=3, trees=1, leaves=4, learning_rate=0.1, seed=1)
+    sizes = [(data.num_data(), unseen.num_data()) for _, data, unseen in rankers._parts]
+    assert sizes == [(QUERIES * 5 * 2 // 3, QUERIES * 5 // 3)] * 3
+    assert sum(held_out.astype(int) for held_out, *_ in rankers._parts).tolist() == [1] * 7500
+    assert rankers.query_ptr[:3].tolist() == [0, 5, 10]
+    rows = np.zeros(QUERIES * 5, bool)
+    rows[5:10] = rows[20:25] = True
+    assert rankers._pointer(rows).tolist() == [0, 5, 10]

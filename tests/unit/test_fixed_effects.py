@@ -183,3 +183,35 @@ def test_refuses_a_position_without_clicks_of_moved_documents():
     log = make_log([[0, 1], [1, 0]], [(0, 1, 6), (0, 0, 4), (1, 1, 3)], queries=[0, 0])
     with pytest.raises(UserError, match="too few clicks to compare position 2"):
         fixed_effects(log)
+
+
+def test_sums_are_by_query_whatever_the_first_query_is():
+    log = make_log([[0, 1], [3, 2]], [(0, 0b01, 5), (1, 0b10, 7)], queries=[1, 4])
+    table = exposures(log)
+    assert table.queries.tolist() == [1, 1, 4, 4]
+    assert table.by_query(table.clicks).tolist() == [[5, 0], [0, 7]]
+    # A document that a single session saw at another position has moved.
+    once = make_log([[0, 1], [1, 0]], [(0, 0, 5), (1, 0, 1)], queries=[0, 0])
+    assert exposures(once).moved.tolist() == [True, True]
+
+
+def test_rankers_of_the_other_queries_tell_ranks_and_few_queries_tell_nothing():
+    queries, positions = 40, 2
+    # The best of three documents, which are shown two at a time, is the one that is clicked.
+    order = np.array([[0, 1], [1, 2], [2, 0]])
+    documents = (3 * np.arange(queries)[:, None, None] + order).reshape(-1, 2)
+    best = documents.argmin(axis=1)
+    worth = np.tile([3.0, 2.0, 1.0], queries)
+    log = make_log(
+        documents,
+        [(row, 1 << int(k), 50) for row, k in enumerate(best)],
+        queries=np.repeat(np.arange(queries), 3),
+    )
+    features = worth[:, None].astype(np.float32)
+    ranks = expected_ranks(log, features, np.ones(positions), seed=1)
+    # Third is beyond the last position and counts as it.
+    assert ranks.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]] * queries
+    few = log.select(log.queries < 4)
+    assert expected_ranks(few, features, np.ones(positions), seed=1).shape == (12, 0)
+    five = log.select(log.queries < 5)
+    assert expected_ranks(five, features, np.ones(positions), seed=1).shape == (15, positions)

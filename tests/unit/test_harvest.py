@@ -1,5 +1,6 @@
 """Intervention harvesting: adjacent chain and all pairs."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -10,6 +11,7 @@ from toys import click, make_log, make_split
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
 from ultrbench.propensity.exposures import exposures
+from ultrbench.propensity.harvest import FEEDBACK
 
 harvest = find_estimator("harvest")
 
@@ -96,3 +98,13 @@ def test_refuses_a_static_log(pairs):
 def test_refuses_other_pairs():
     with pytest.raises(UserError, match="pairs: adjacent or all is wanted, got chain"):
         harvest(expected_log([[0, 1], [1, 0]], GAMMA), pairs="chain")
+
+
+def test_orders_that_may_follow_clicks_are_no_identification():
+    first = expected_log([[0, 1, 2], [1, 2, 0], [2, 0, 1]], GAMMA)
+    assert harvest(first, pairs="all").identified
+    later = replace(first, rounds=np.array([0, 1, 1], np.uint8))
+    followed = harvest(later, pairs="all")
+    assert (followed.identified, followed.notes) == (False, (FEEDBACK,))
+    shuffled_later = replace(later, randomized=np.ones(3, bool))
+    assert harvest(shuffled_later, pairs="all").identified

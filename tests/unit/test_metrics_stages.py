@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import warnings
 from math import log2
 
 import numpy as np
@@ -10,17 +11,19 @@ import pytest
 from scipy.stats import norm
 from test_stages import SETTING, SPLITS, simulate, write_dataset
 
+from ultrbench.datasets.split import write_split
 from ultrbench.evaluation import counterfactual
 from ultrbench.evaluation.metrics import compute_metrics, pad, padding_mask
 from ultrbench.evaluation.trec import evaluate_run, read_qrels, read_run
-from ultrbench.files import read_arrays, write_arrays
+from ultrbench.files import read_arrays, read_json, write_arrays, write_json
 from ultrbench.propensity.estimate import Estimate, up_to_scale, write_estimate
+from ultrbench.reporting.page import read_tables
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import write_truth
 from ultrbench.stages.catalogue import study_catalogue
 from ultrbench.stages.counterfactual import evaluate_counterfactually
-from ultrbench.stages.evaluation import compare_rankers
-from ultrbench.stages.exposure import measure_exposure
+from ultrbench.stages.evaluation import POWER, compare_rankers
+from ultrbench.stages.exposure import _standardised, measure_exposure
 from ultrbench.stages.metrics_tables import (
     Rows,
     draw_counterfactual,
@@ -118,6 +121,22 @@ def test_truths_are_the_mean_dcg_of_the_lists_by_session(world, tmp_path):
     mean = np.average(expected, weights=log.sessions)
     rows = frame.query("ranker == 'good' and seed == 1 and form != 'self-normalised'")
     np.testing.assert_allclose(rows["truth"], mean)
+
+
+def test_gains_of_the_highest_grades_do_not_overflow(world, tmp_path):
+    data, root = world
+    grades = (TEST.grades * 7 + 3).astype(np.uint8)  # up to 31
+    data = shutil.copytree(data, tmp_path / "data")
+    write_split(dataclasses.replace(TEST, grades=grades), data, "test")
+    write_json(data / "dataset.json", read_json(data / "dataset.json") | {"ymax": 31})
+    frame = estimates((data, root), tmp_path / "e.csv")
+    log = read_log(*log_files(root / "log1", "test"))
+    expected = []
+    for documents, shown in zip(log.documents, log.shown, strict=True):
+        best = sorted(grades[documents[shown]].tolist(), reverse=True)
+        expected.append(sum((2**y - 1) / log2(j + 2) for j, y in enumerate(best)))
+    rows = frame.query("ranker == 'good' and seed == 1 and form == 'IPS'")
+    np.testing.assert_allclose(rows["truth"], np.average(expected, weights=log.sessions))
     assert frame.groupby("ranker").size().to_dict() == dict.fromkeys(
         ["good", "logging_policy", "policy", "random_order"], 2 * 3 * 2
     )
@@ -291,6 +310,7 @@ def test_power_says_how_many_queries_a_difference_needs(tmp_path):
         metrics=["nDCG@5"], headline="nDCG@5", not_marked=["aa"], resamples=100, bootstraps=50,
     )  # fmt: skip
     power = pd.read_csv(tmp_path / "p.csv")
+    assert list(power) == POWER
     assert power["method"].unique().tolist() == ["good"]  # policy never differs
     needed = power.set_index(["comparisons", "effect"])["queries"]
     for comparisons in (1, 2):
@@ -298,6 +318,29 @@ def test_power_says_how_many_queries_a_difference_needs(tmp_path):
         assert needed[comparisons, 0.01] == np.ceil((z * noise.std(ddof=1) / 0.01) ** 2)
     write_power_table(tmp_path / "p.csv", tmp_path / "table", ROWS, ranking=("full", "grades"))
     assert f"{needed[1, 0.01]:,}" in (tmp_path / "table.md").read_text()
+
+
+def test_where_no_method_differs_power_says_so(tmp_path):
+    rows = [
+        {"candidates": "full", "validation": "grades", "method": method, "seed": 1, "query": query,
+         "nDCG@5": 0.1 * query}
+        for method in ("naive", "good") for query in range(5)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_parquet(tmp_path / "q.parquet")
+    compare_rankers(
+        tmp_path / "q.parquet", tmp_path / "c.csv", tmp_path / "p.csv", reference="naive",
+        metrics=["nDCG@5"], headline="nDCG@5", not_marked=[], resamples=100, bootstraps=50,
+    )  # fmt: skip
+    assert pd.read_csv(tmp_path / "c.csv")["p"].dropna().tolist() == [1.0]
+    power = pd.read_csv(tmp_path / "p.csv")
+    assert list(power) == POWER
+    assert power.empty
+    write_power_table(tmp_path / "p.csv", tmp_path / "table", ROWS, ranking=("full", "grades"))
+    text = (tmp_path / "table.md").read_text()
+    assert "No difference varies from query to query" in text
+    [(caption, table)] = read_tables(text)
+    assert caption.startswith("Power")
+    assert table.blocks == ()
 
 
 def test_the_catalogue_shows_a_swap_and_repeats(tmp_path):
@@ -338,3 +381,21 @@ def test_exported_runs_give_the_numbers_of_the_arrays(world, tmp_path):
     )  # fmt: skip
     for name in names:
         np.testing.assert_allclose(ours[name], expected[name], atol=1e-12)
+
+
+def test_features_are_standardised_where_they_are_huge_missing_or_constant():
+    rng = np.random.default_rng(0)
+    huge = (rng.normal(size=50) * 1e38).astype(np.float32)
+    gone, constant = np.full(50, np.nan, np.float32), np.full(50, 3, np.float32)
+    holed = np.where(np.arange(50) < 40, rng.normal(size=50), np.nan).astype(np.float32)
+    rows = np.array([1, 45])
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaled = _standardised(np.column_stack([huge, gone, constant, holed]), rows)
+    expected = (huge.astype(float) - huge.mean(dtype=float)) / huge.std(dtype=float)
+    np.testing.assert_allclose(scaled[rows, 0], expected[rows], rtol=1e-6)
+    known = holed[:40].astype(float)
+    np.testing.assert_allclose(scaled[1, 3], (known[1] - known.mean()) / known.std(), rtol=1e-6)
+    assert not scaled[:, 1:3].any()
+    assert scaled[45, 3] == 0
+    assert not np.delete(scaled, rows, axis=0).any()

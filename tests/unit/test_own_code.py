@@ -1,5 +1,6 @@
 """Functions in a file of one's own: what is refused, and in which words."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,39 @@ def test_an_import_that_fails_names_the_line(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise ValueError('no\\nsuch')", r"mine\.py:4: ValueError: no such$"),
+        ("return helper(log)", r"mine\.py:4 > mine\.py:2: ZeroDivisionError: "),
+        ("return estimate(log)", r"mine\.py:4: RecursionError: "),
+        ("import sys; sys.exit(0)", r"mine\.py:4: SystemExit: 0"),
+        ("return log.absent", r"mine\.py:4: AttributeError: 'int' object has no attribute"),
+        ("return np.ones(2) @ np.ones(3)", r"mine\.py:4: ValueError: matmul"),
+    ],
+)
+def test_an_error_names_the_lines_that_led_to_it(folder: Path, body: str, words: str) -> None:
+    source = f"def helper(x):\n    return x / 0\ndef estimate(log, **_):\n    {body}\n"
+    source += "import numpy as np\n"
+    (folder / "mine.py").write_text(source)
+    function = find_function({}, "mine.py:estimate")
+    assert list(inspect.signature(function).parameters) == ["log", "_"]
+    with pytest.raises(UserError, match=words):
+        function(1)
+
+
+def test_an_import_that_leaves_is_refused(folder: Path) -> None:
+    (folder / "mine.py").write_text("import sys\nsys.exit(0)\ndef estimate():\n    pass\n")
+    with pytest.raises(UserError, match=r"mine\.py:2: the file cannot be imported: SystemExit"):
+        find_function({}, "mine.py:estimate")
+
+
+def test_arguments_that_the_function_does_not_take_are_a_sentence(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"mine\.py: TypeError: .*unexpected keyword argument"):
+        (folder / "mine.py").write_text("def estimate(log):\n    pass\n")
+        find_function({}, "mine.py:estimate")(1, features=2)
+
+
+@pytest.mark.parametrize(
     ("relative", "words"),
     [(np.ones((2, 1)), r"shape \[2, 1\]"), (np.ones(3), r"shape \[3\]; one number for each of")],
 )
@@ -93,6 +127,7 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         (Behaviour(np.ones((3, 2)), np.ones((1, 3, 1))), "arrays whose shapes do not fit"),
         (Behaviour(np.ones((2, 2))), r"shape \[2, 2\]; lists and positions are \[3, 2\]"),
         (Behaviour(np.full((3, 2), np.nan)), "no probabilities"),
+        (Behaviour(np.full((3, 2), -0.5)), "no probabilities"),
     ],
 )
 def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> None:

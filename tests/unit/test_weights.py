@@ -19,7 +19,7 @@ from ultrbench.ranking.dcm import dcm_weights
 from ultrbench.ranking.model import predict
 from ultrbench.ranking.objectives import OBJECTIVES
 from ultrbench.ranking.policy_aware import policy_aware_weights
-from ultrbench.ranking.targets import ipw_weights
+from ultrbench.ranking.targets import expected_ipw_weights, ipw_weights
 from ultrbench.ranking.weights import WEIGHTS, weighted_clicks
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import attraction, simulate_sessions
@@ -123,8 +123,9 @@ def test_affine_weights_of_unclicked_impressions_are_negative():
 
 
 def test_affine_weights_refuse_clicks_that_do_not_depend_on_relevance():
-    with pytest.raises(UserError, match=r"alpha of position 2 is 0\.0"):
-        affine_weights(make_log([[0, 1]], [(0, 1, 1)]), np.array([1.0, 0.0]), np.zeros(2))
+    alpha = np.array([1.0, 0.0, -2.0])
+    with pytest.raises(UserError, match="alpha of position 2 is 0, "):
+        affine_weights(make_log([[0, 1, 2]], [(0, 1, 1)]), alpha, np.zeros(3))
 
 
 def stochastic_log(gamma, theta, shares, lists):
@@ -327,3 +328,11 @@ def test_trust_names_a_position_of_which_the_lists_tell_nothing():
     short = make_log([[0, 1], [1, -1]], [(0, 1, 3), (1, 1, 2)], queries=[0, 0], randomized=True)
     with pytest.raises(UserError, match="at position 2"):
         affine_parameters(short, np.array([[0.9, 0.5], [0.1, 0.2]]))
+
+
+def test_lists_of_a_query_without_sessions_count_alike_and_queries_may_start_anywhere():
+    log = make_log([[0, 1], [1, 0], [2, 3]], [(2, 0, 9)], queries=[1, 1, 3])
+    gamma, theta = np.array([0.4, 0.2, 1.0, 0.5]), np.array([0.8, 0.5])
+    lists = expected_ipw_weights(log, gamma, theta, np.ones(2))
+    assert lists.query_ptr.tolist() == [0, 2, 4]
+    np.testing.assert_allclose(lists.weights, gamma * [0.65, 0.65, 0.8, 0.5])

@@ -243,7 +243,7 @@ def crossed_bootstrap(
     Returns
     -------
     low, high : numpy.ndarray
-        float64 ``[...]``.
+        float64 ``[...]``; NaN with a single query, which says nothing of others.
 
     References
     ----------
@@ -257,6 +257,8 @@ def crossed_bootstrap(
     """
     differences = np.asarray(differences, dtype=np.float64)
     *outer, replicates, queries = differences.shape
+    if queries < 2:
+        return np.full(outer, np.nan), np.full(outer, np.nan)
     flat = differences.reshape(-1, queries)
     means = np.empty((bootstraps, flat.shape[0] // replicates))
     step = max(1, CHUNK // queries)

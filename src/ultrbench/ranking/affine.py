@@ -40,8 +40,9 @@ def affine_weights(log: ClickLog, alpha: np.ndarray, beta: np.ndarray) -> Traini
     """
     alpha, beta = alpha[: log.positions], beta[: log.positions]
     if not (alpha > 0).all():
+        first = np.argmin(alpha > 0)
         raise UserError(
-            f"weights affine: alpha of position {np.argmin(alpha > 0) + 1} is {alpha.min()}, and a"
+            f"weights affine: alpha of position {first + 1} is {alpha[first]:.4g}, and a"
             " correction needs clicks that depend on relevance at every position; show fewer"
             " positions (list_size)"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from ultrbench.configuration_problems import schema_problems
 from ultrbench.errors import UserError
 from ultrbench.reporting.names import display_name
-from ultrbench.reporting.tables import MIN_REPLICATES, MISSING, escape_markdown
+from ultrbench.reporting.tables import MIN_REPLICATES, MISSING, escape_markdown, interval
 from ultrbench.study import BASELINES, WITHOUT_THETA, metric_names
 from ultrbench.yaml_files import read_yaml
 
@@ -394,14 +394,11 @@ def _line(row: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     keys = ("dataset", "policy", "setting", "candidates", "validation")
     where = ", ".join(row[key] for key in keys if row[key])
     names = [display_name(row[key], labels) for key in ("method", "against") if row[key]]
-    interval = MISSING
-    if not np.isnan(row["low"]):
-        interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
     cells = [
         where,
         ", ".join(names),
         _number(row["effect"], "+.4f"),
-        interval,
+        interval(row["low"], row["high"]),
         _number(row["p"], ".3g"),
         _number(row["mde"], ".4f"),
         _number(row["effect_size"], "+.2f"),

@@ -21,6 +21,7 @@ from ultrbench.reporting.tables import (
     Cell,
     ResultsTable,
     comparison_cells,
+    interval,
     mark,
 )
 
@@ -164,9 +165,8 @@ def _tip(row: Mapping[str, Any]) -> str:
     lines.append(f"n = {row['queries']:,} queries, {row['replicates']} replicates")
     if row["method"] == row["reference"]:
         return "\n".join([*lines, "the reference"])
-    lines.append(f"difference {row['difference']:+.4f}")
-    if not isnan(row["low"]):
-        lines[-1] += f", 95 % interval {row['low']:+.4f} to {row['high']:+.4f}"
+    between = interval(row["low"], row["high"])
+    lines.append(f"difference {row['difference']:+.4f}, 95 % interval {between}")
     if not isnan(row["p"]):
         corrected = "" if isnan(row["p_holm"]) else f", Holm {row['p_holm']:.3g}"
         lines.append(f"p = {row['p']:.3g}{corrected}")
@@ -249,14 +249,13 @@ def _claim_table(rows: "pd.DataFrame", labels: Mapping[str, str]) -> ResultsTabl
     for row in rows.to_dict("records"):
         where = [row[key] for key in ("policy", "setting", "candidates", "validation") if row[key]]
         names = [display_name(row[key], labels) for key in ("method", "against") if row[key]]
-        known = not isnan(row["low"])
         body.append(
             [
                 ", ".join(where),
                 " against ".join(names),
                 row["verdict"],
                 MISSING if isnan(row["effect"]) else f"{row['effect']:+.4f}",
-                f"{row['low']:+.4f} to {row['high']:+.4f}" if known else MISSING,
+                interval(row["low"], row["high"]),
                 MISSING if isnan(row["p"]) else f"{row['p']:.3g}",
                 row["note"],
             ]

@@ -94,7 +94,7 @@ def results_table(
     ----------
     comparisons : pandas.DataFrame
         One row a method and metric with the columns `COLUMNS`; the reference is among the
-        methods, with difference 0 and p 1.
+        methods, with difference 0 and no p.
     metrics : sequence of str
         The columns of the table, in order.
     groups : mapping of str to sequence of str
@@ -275,6 +275,17 @@ def number(value: float) -> str:
     return MISSING if isnan(value) else f"{value:.3f}"
 
 
+def interval(low: float, high: float) -> str:
+    """Return the interval of a difference, ``n/a`` for NaN.
+
+    Examples
+    --------
+    >>> interval(-0.01, 0.25), interval(float("nan"), float("nan"))
+    ('-0.0100 to +0.2500', 'n/a')
+    """
+    return MISSING if isnan(low) else f"{low:+.4f} to {high:+.4f}"
+
+
 def mark(row: Mapping) -> str:
     """Return the significance mark of a comparison.
 
@@ -329,10 +340,10 @@ def comparison_cells(row: Mapping, labels: Mapping[str, str] | None = None) -> l
     return [
         *cells,
         f"{row['difference']:+.4f}",
-        f"{row['low']:+.4f} to {row['high']:+.4f}",
+        interval(row["low"], row["high"]),
         f"{row['p']:.3g}",
         *corrected,
-        f"{row['mde']:.4f}",
+        MISSING if isnan(row["mde"]) else f"{row['mde']:.4f}",
         f"{row['wins']}/{row['ties']}/{row['losses']}",
     ]
 

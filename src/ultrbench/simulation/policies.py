@@ -159,8 +159,9 @@ def sample_queries(train: Split, order: np.ndarray, share: float) -> np.ndarray:
             return np.sort(order[:taken])
     raise UserError(
         f"a logging policy needs {wanted} queries with {MIN_PAIRS} pairs of unequal grade, and the"
-        f" {len(order)} training queries that it may use have {pairs}; raise policy_queries.pool,"
-        " set policy_queries.mode to shared, or use a larger data set"
+        f" {len(order)} training queries that it may use have {pairs}; use a larger data set, a"
+        " policy of kind random, or, with policy_queries.mode disjoint, a larger"
+        " policy_queries.pool or mode shared"
     )
 
 

@@ -21,6 +21,7 @@ from ultrbench.seeding import stream
 KEYS = ["candidates", "validation"]
 TESTS_SEED = 0
 EFFECTS = (0.002, 0.005, 0.01, 0.02, 0.05)
+POWER = ["effect", "effect_size", "queries", "resamples", "method", "comparisons", *KEYS]
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def compare_rankers(
     power : pathlib.Path
         ``.csv`` to write: the queries and resamples that differences of some sizes need, a row a
         (candidates, validation, method, comparisons, effect); comparisons is 1, or the size of the
-        family.
+        family. A method whose differences do not vary has no row.
     reference, metrics, headline, not_marked, resamples, bootstraps
         As in `ultrbench.evaluation.compare.compare_methods`.
     """
@@ -257,9 +258,10 @@ def compare_rankers(
             row.assign(**dict(zip(KEYS, key, strict=True)))
             for row in _power(part, reference, claimed, headline)
         ]
-    for path, parts in ((comparisons, tables), (power, needs)):
+    planned = pd.concat(needs) if needs else pd.DataFrame(columns=POWER)
+    for path, whole in ((comparisons, pd.concat(tables)), (power, planned)):
         with replacing(path) as half:
-            pd.concat(parts).to_csv(half, index=False, lineterminator="\n")
+            whole.to_csv(half, index=False, lineterminator="\n")
 
 
 def _power(

@@ -13,6 +13,7 @@ from ultrbench.files import read_arrays, replacing
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
 
+COLUMNS_AT_A_TIME = 16  # a bound on memory
 MEASURES = ("Gini", "Coverage", "Diversity", "Novelty", "Serendipity")
 DEFINITIONS = (
     "of the displays so far, Gini is that of the documents' exposure within their query, each place"
@@ -137,10 +138,13 @@ def _ordered(policy: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def _standardised(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return features by the mean and deviation of all documents; 0 for all but some rows."""
-    known = np.where(np.isfinite(features), features, np.nan)
-    deviation = np.nanstd(known, axis=0)
-    scaled = np.zeros_like(known)  # memory that is never touched is never allocated
-    scaled[rows] = np.nan_to_num(
-        (known[rows] - np.nanmean(known, axis=0)) / np.where(deviation > 0, deviation, 1)
-    )
+    scaled = np.zeros(features.shape, np.float32)  # memory never touched is never allocated
+    for start in range(0, features.shape[1], COLUMNS_AT_A_TIME):
+        columns = slice(start, start + COLUMNS_AT_A_TIME)
+        known = features[:, columns].astype(np.float64)
+        known[:, ~np.isfinite(known).any(axis=0)] = 0
+        known[~np.isfinite(known)] = np.nan
+        deviation = np.nanstd(known, axis=0)
+        standard = (known[rows] - np.nanmean(known, axis=0)) / np.where(deviation > 0, deviation, 1)
+        scaled[rows, columns] = np.nan_to_num(standard)
     return scaled

@@ -12,6 +12,7 @@ from ultrbench.files import replacing, write_text
 from ultrbench.reporting.figures import ledger_figure, save_figure
 from ultrbench.reporting.listing import Listing, listing_latex, listing_markdown
 from ultrbench.reporting.names import display_name
+from ultrbench.reporting.tables import interval
 from ultrbench.seeding import stream
 from ultrbench.stages.evaluation import KEYS, TESTS_SEED
 
@@ -161,7 +162,7 @@ def write_ledger(
 
 
 def _change(step: Mapping[str, float]) -> str:
-    return f"{step['value']:+.4f} ({step['low']:+.4f} to {step['high']:+.4f})"
+    return f"{step['value']:+.4f} ({interval(step['low'], step['high'])})"
 
 
 def _ends(title: str, steps: Mapping[str, Mapping[str, float]]) -> str:

@@ -115,7 +115,7 @@ def write_power_table(power: Path, stem: Path, rows: Rows, *, ranking: tuple[str
     ]
     queries = shown.pivot_table(index="method", columns="effect", values="queries")
     queries = queries.astype(int).rename(columns="difference@{:g}".format)
-    family = frame.drop_duplicates("comparisons").set_index("comparisons")["resamples"]
+    family = frame.drop_duplicates("comparisons").set_index("comparisons")["resamples"].astype(int)
     needed = " and ".join(
         f"{resamples:,} for the first step of Holm over {size}" if size > 1 else f"{resamples:,}"
         for size, resamples in family.items()
@@ -124,9 +124,12 @@ def write_power_table(power: Path, stem: Path, rows: Rows, *, ranking: tuple[str
         f"Power, {rows.where}, {candidates} candidates, rankers stopped by {validation}: test"
         f" queries that a true mean difference in {rows.headline} to the reference needs for"
         " p ≤ .05, two-sided, at 80 % power, from the standard deviation of the per-query"
-        " differences averaged over replicates. Resamples for a Monte-Carlo error of a tenth at"
-        f" that bar: {needed}."
+        " differences averaged over replicates. "
     )
+    if needed:
+        caption += f"Resamples for a Monte-Carlo error of a tenth at that bar: {needed}."
+    else:
+        caption += "No difference varies from query to query, so that nothing can be planned."
     table = descriptive_table(queries, rows.groups, frame, labels=rows.labels)
     write_table(stem, table, caption)
 

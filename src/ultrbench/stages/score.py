@@ -15,7 +15,7 @@ from ultrbench.evaluation.trec import document_names, read_run
 from ultrbench.files import read_arrays, read_table, replacing, write_arrays
 from ultrbench.propensity.error import theta_error
 from ultrbench.propensity.own import read_own_propensity
-from ultrbench.reporting.tables import BETTER, MIN_REPLICATES, WORSE, mark
+from ultrbench.reporting.tables import BETTER, MIN_REPLICATES, WORSE, interval, mark
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import is_by_position, read_truth
 from ultrbench.stages.diagnosis import (
@@ -324,8 +324,9 @@ def verdict(row: Mapping[str, Any]) -> str:
     return (
         f"{row['method']} ({row['candidates']}, {row['validation']}): {row['metric']}"
         f" {row['mean']:.4f}, rank {row['rank']} of {row['rows']}; against {row['reference']}"
-        f" {row['difference']:+.4f}, 95 % interval {row['low']:+.4f} to {row['high']:+.4f},"
-        f" p {row['p']:.3g}, with Holm's correction {row['p_holm']:.3g}: {found}"
+        f" {row['difference']:+.4f}, 95 % interval"
+        f" {interval(row['low'], row['high'])}, p {row['p']:.3g}, with Holm's correction"
+        f" {row['p_holm']:.3g}: {found}"
     )
 
 
