@@ -1,5 +1,5 @@
 # The pinned packages and what the tests need, on the Python of the continuous integration; the
-# default command is the continuous integration itself. Never built by it: it has no engine.
+# default command is the continuous integration itself, which does not build it: it has no engine.
 #   docker build -t ultrbench . && docker run --rm ultrbench
 #   docker run --rm -v "$PWD/results:/ultrbench/results" ultrbench snakemake --cores all
 FROM python:3.11-slim

@@ -12,7 +12,12 @@ from toys import click, make_log, make_split
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
-from ultrbench.propensity.exposures import exposures, exposures_by_round, position_groups
+from ultrbench.propensity.exposures import (
+    Exposures,
+    exposures,
+    exposures_by_round,
+    position_groups,
+)
 from ultrbench.propensity.fixed_effects import expected_ranks
 from ultrbench.propensity.position_effects import fit_effects
 from ultrbench.propensity.sequential import fit_sequential
@@ -215,3 +220,19 @@ def test_rankers_of_the_other_queries_tell_ranks_and_few_queries_tell_nothing():
     assert expected_ranks(few, features, np.ones(positions), seed=1).shape == (12, 0)
     five = log.select(log.queries < 5)
     assert expected_ranks(five, features, np.ones(positions), seed=1).shape == (15, positions)
+
+
+def test_documents_that_move_within_one_round_alone_are_fitted_by_conditional_poisson():
+    rng = np.random.default_rng(4)
+    impressions = rng.integers(5, 30, size=(40, 3)).astype(float)
+    clicks = rng.binomial(impressions.astype(int), rng.uniform(0.2, 0.9, (40, 1)) * THETA[:3])
+    clicks = clicks.astype(float)
+    later = np.arange(40) >= 20  # these documents are shown in the second round, the others before
+    rounds = [
+        Exposures(np.arange(40), impressions * part[:, None], clicks * part[:, None])
+        for part in (~later, later)
+    ]
+    fit = fit_sequential(rounds, np.empty((40, 0)), np.ones(3))
+    assert fit.converged
+    pooled = fit_effects(impressions, clicks)
+    np.testing.assert_allclose(fit.relative, pooled.relative, rtol=1e-8)

@@ -2,6 +2,7 @@
 
 from math import log, log2
 
+import lightgbm
 import numpy as np
 import pytest
 from toys import candidates, click, make_log, make_split
@@ -215,6 +216,20 @@ def test_a_session_counts_as_often_as_it_was_seen(split, clicked):
     weighted, single = (run("lightgbm_position", split, log, **size) for log in (few, ones))
     factors = [estimate.columns["bias_factor"] for estimate in (weighted, single)]
     np.testing.assert_allclose(*factors, rtol=0.05, atol=0.01)
+
+
+@pytest.mark.parametrize(("documents", "rows"), [(20, 67), (0, 1)])
+def test_the_fewest_documents_of_a_leaf_grow_with_the_rows(monkeypatch, documents, rows):
+    asked, train = [], lightgbm.train
+
+    def watched(parameters, *data, **keys):
+        asked.append(parameters["min_data_in_leaf"])
+        return train(parameters, *data, **keys)
+
+    monkeypatch.setattr(lightgbm, "train", watched)
+    # Three documents, which stand in ten rows.
+    run("lightgbm_position", make_split([5]), small_log(), trees=1, min_data_in_leaf=documents)
+    assert asked == [rows]
 
 
 def test_lightgbm_finds_the_order_of_positions_and_gives_no_propensity(split, clicked):

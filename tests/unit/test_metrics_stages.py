@@ -173,6 +173,9 @@ def test_what_cannot_be_estimated_is_a_refusal_in_the_table(world, tmp_path):
     write_counterfactual_table(tmp_path / "e.csv", tmp_path / "table", ROWS)
     text = (tmp_path / "table.md").read_text()
     assert "refused: theta is 0" in text and "nan" not in text
+    broken.to_csv(tmp_path / "broken.csv", index=False)
+    draw_counterfactual({"weak": tmp_path / "broken.csv"}, [tmp_path / "b.png"], ["broken"], {})
+    assert (tmp_path / "b.png").stat().st_size > 1000
     draw_counterfactual(
         {"weak": tmp_path / "e.csv"}, (tmp_path / "a.pdf", tmp_path / "a.png"), ["oracle"], {}
     )
@@ -293,6 +296,20 @@ def test_the_metrics_table_names_the_headline_and_its_user(tmp_path):
     assert numbers.loc[0, "RR@5"] == pytest.approx(0.615)  # of the last round
     assert numbers.loc[0, "RR@5 sd"] == pytest.approx(0.01 / np.sqrt(2))
     assert numbers.loc[0, "replicates"] == 2
+
+
+def test_a_measure_that_is_not_known_is_a_column_without_numbers(tmp_path):
+    # Of a single first place there is no diversity.
+    frame = pd.DataFrame([
+        {"method": m, "round": 0, "seed": s, "Gini": 0.5, "Coverage": 0.5, "Diversity": np.nan,
+         "Novelty": 1.0, "Serendipity": 0.0} for m in ("good", "policy") for s in SEEDS
+    ])  # fmt: skip
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    write_exposure_table(tmp_path / "x.csv", tmp_path / "table", ROWS)
+    text = (tmp_path / "table.md").read_text()
+    assert "| Diversity@0 |" in text
+    assert text.count("n/a") == 2
+    assert "nan" not in text
 
 
 def test_power_says_how_many_queries_a_difference_needs(tmp_path):

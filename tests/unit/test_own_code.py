@@ -14,6 +14,7 @@ from ultrbench.propensity.estimate import refuse_wrong_estimate, up_to_scale
 from ultrbench.simulation.behaviour import Behaviour, refuse_wrong_behaviour
 from ultrbench.simulation.policies import score_documents
 from ultrbench.stages.diagnosis import _can_work
+from ultrbench.stages.sources import imports
 
 USED = {"settings": {"static": {"methods": ["naive", "mine"]}}}
 MINE = {"methods": {"mine": {"estimator": "mine", "ranker": "softmax"}}}
@@ -99,6 +100,13 @@ def test_an_error_names_the_lines_that_led_to_it(folder: Path, body: str, words:
         function(1)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(folder: Path) -> None:
+    source = "import ultrbench.seeding\ndef estimate():\n    return 1\n"
+    (folder / "mine.py").write_text(source, encoding="utf-8-sig")
+    assert imports(folder / "mine.py") == {"ultrbench.seeding"}
+    assert find_function({}, "mine.py:estimate")() == 1
+
+
 def test_an_import_that_leaves_is_refused(folder: Path) -> None:
     (folder / "mine.py").write_text("import sys\nsys.exit(0)\ndef estimate():\n    pass\n")
     with pytest.raises(UserError, match=r"mine\.py:2: the file cannot be imported: SystemExit"):
@@ -113,11 +121,34 @@ def test_arguments_that_the_function_does_not_take_are_a_sentence(folder: Path) 
 
 @pytest.mark.parametrize(
     ("relative", "words"),
-    [(np.ones((2, 1)), r"shape \[2, 1\]"), (np.ones(3), r"shape \[3\]; one number for each of")],
+    [
+        (np.ones((2, 1)), r"shape \[2, 1\]"),
+        (np.ones(3), r"shape \[3\] and type float64; one number"),
+    ],
 )
 def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words: str) -> None:
     with pytest.raises(UserError, match=words):
         refuse_wrong_estimate(up_to_scale(relative), "mine.py:estimate", 2)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ({"converged": "maybe"}, "`converged` as str; True or False is wanted"),
+        ({"identified": np.bool_(True)}, "`identified` as bool"),
+        ({"notes": "a sentence"}, "`notes` as str; a tuple of sentences"),
+        ({"notes": [1]}, "`notes` as list; a tuple of sentences"),
+        ({"trace": np.ones((3, 2))}, "`trace` as ndarray; a list of lists"),
+        ({"trace": [np.ones(2)]}, "`trace` as list; a list of lists"),
+        ({"columns": np.ones(2)}, "`columns` as ndarray; a dict"),
+        ({"columns": {"alpha": np.ones(3)}}, r"`alpha` of shape \[3\] and type float64"),
+        ({"standard_error": np.ones(2) * 1j}, r"`standard_error` of shape \[2\] and type complex"),
+    ],
+)
+def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -> None:
+    estimate = up_to_scale(np.ones(2), **outcome)
+    with pytest.raises(UserError, match=rf"mine\.py:estimate returned {words}"):
+        refuse_wrong_estimate(estimate, "mine.py:estimate", 2)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +159,19 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         (Behaviour(np.ones((2, 2))), r"shape \[2, 2\]; lists and positions are \[3, 2\]"),
         (Behaviour(np.full((3, 2), np.nan)), "no probabilities"),
         (Behaviour(np.full((3, 2), -0.5)), "no probabilities"),
+        (Behaviour(np.ones((3, 2)), np.array("often")), "`examination` has values that are no"),
+        (
+            Behaviour(np.ones((3, 2)), np.arange(6).reshape(3, 2, 1) / 9, by_position=True),
+            "`examination` differs between lists",
+        ),
+        (
+            Behaviour(np.ones((3, 2)), np.arange(6).reshape(1, 2, 3) / 9, by_position=True),
+            "or with clicks",
+        ),
+        (
+            Behaviour(np.ones((3, 2)), parameters={"alpha": np.ones(3)}),
+            r"parameter `alpha` has shape \[3\]; one number for each of the 2 positions",
+        ),
     ],
 )
 def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> None:

@@ -21,7 +21,7 @@ from ultrbench.propensity.estimate import (
     up_to_scale,
     write_estimate,
 )
-from ultrbench.propensity.fixed_point import iterate
+from ultrbench.propensity.fixed_point import at_rest, iterate
 from ultrbench.simulation.clicks import attraction, examination
 from ultrbench.simulation.display import shuffle
 
@@ -365,3 +365,8 @@ def test_a_propensity_that_cannot_weight_clicks_is_refused(tmp_path, value):
     write_estimate(up_to_scale(np.array([1, 0.5, value])), tmp_path / "t.csv", tmp_path / "t.json")
     with pytest.raises(UserError, match=r"t\.csv: the propensity of position 3 is"):
         read_propensity(tmp_path / "t.csv")
+
+
+def test_ten_figures_are_too_few_to_tell_whether_they_rest():
+    assert not at_rest([[1.0]] * 10, tolerance=0.1)
+    assert at_rest([[1.0]] * 11, tolerance=0.1)

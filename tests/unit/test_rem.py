@@ -7,6 +7,7 @@ from toys import candidates, click, make_log, make_split
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
 from ultrbench.propensity.rem import (
+    MARGIN,
     Cells,
     examination_update,
     negative_log_likelihood,
@@ -68,7 +69,14 @@ def test_the_gradient_is_that_of_the_likelihood_of_the_clicks():
             negative_log_likelihood(cells, theta, relevance_of(scores + s)) for s in (step, -step)
         )
         assert gradient[i] == pytest.approx(scale * (up - down) / 2e-5, abs=1e-7)
-    assert (hessian > 0).all()
+    # The information that the clicks of a cell have of its score, but for the last 1 - gamma.
+    chance = [
+        theta[cells.position] * relevance_of(scores + d)[cells.document] for d in (1e-5, -1e-5)
+    ]
+    slope, p = (chance[0] - chance[1]) / 2e-5, sum(chance) / 2
+    information = cells.impressions * slope**2 / (p * (1 - p))
+    expected = np.bincount(cells.document, information) / (1 - relevance_of(scores))
+    np.testing.assert_allclose(hessian, scale * expected, rtol=1e-6)
 
 
 def test_newton_steps_on_the_objective_reach_the_most_likely_relevance():
@@ -144,3 +152,10 @@ def test_refuses_a_log_of_clicked_sessions_only():
     log = make_log([[0, 1]], [(0, 1, 5), (0, 2, 3)])
     with pytest.raises(UserError, match="rem: every session of this log has a click"):
         fit(log, split)
+
+
+def test_relevance_stays_a_probability_with_a_logarithm_on_both_sides():
+    scores = np.array([-np.inf, -1000.0, 1000.0, np.inf])
+    with np.errstate(all="raise"):
+        relevance = relevance_of(scores)
+    assert relevance.tolist() == [MARGIN, MARGIN, 1 - MARGIN, 1 - MARGIN]

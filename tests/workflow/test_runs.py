@@ -374,6 +374,14 @@ def test_a_folder_without_the_default_config_is_a_sentence(study: Study) -> None
     assert "there is no config/config.yaml in" in study.run("-n", ok=False)
 
 
+def test_a_file_in_place_of_the_results_is_a_sentence(study: Study) -> None:
+    (study.folder / "results").write_text("mine")
+    printed = study.run("--cores", "1", ok=False)
+    assert "ultrbench: results is a file" in printed
+    assert "Traceback" not in printed
+    assert (study.folder / "results").read_text() == "mine"
+
+
 def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:
     (rerun.folder / "empty").mkdir()
     for name in ("train.lists.parquet", "train.clicks.parquet"):

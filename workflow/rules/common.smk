@@ -27,6 +27,9 @@ if not Path("config/config.yaml").exists():
         "of the Snakefile, or give a --directory that has a copy of config/"
     )
 
+if Path("results").exists() and not Path("results").is_dir():
+    sys.exit("ultrbench: results is a file; results go into a folder of that name, so take it away")
+
 try:
     SCHEMAS = {
         name: read_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml")

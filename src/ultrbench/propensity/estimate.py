@@ -181,13 +181,33 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
             f"{kind} returned a {type(estimate).__name__}; an Estimate is wanted:"
             " ultrbench.propensity.estimate.up_to_scale(relative) makes one of theta_k / theta_1"
         )
-    for name in ("relative", "theta", "standard_error"):
-        shape = np.shape(getattr(estimate, name))
-        if shape != (positions,):
+    trace, notes, columns = estimate.trace, estimate.notes, estimate.columns
+    wanted = {
+        "converged": (isinstance(estimate.converged, bool), "True or False"),
+        "identified": (isinstance(estimate.identified, bool), "True or False"),
+        "notes": (_all_are(notes, str), "a tuple of sentences"),
+        "trace": (
+            _all_are(trace, list) and all(_all_are(step, float | int) for step in trace),
+            "a list of lists of numbers (`tolist()` makes one of an array)",
+        ),
+        "columns": (isinstance(columns, dict), "a dict of arrays"),
+    }
+    for name, (fits, form) in wanted.items():
+        if not fits:
+            found = type(getattr(estimate, name)).__name__
+            raise UserError(f"{kind} returned `{name}` as {found}; {form} is wanted")
+    names = ("relative", "theta", "standard_error")
+    for name, values in ({name: getattr(estimate, name) for name in names} | columns).items():
+        array = np.asarray(values)
+        if array.shape != (positions,) or array.dtype.kind not in "fiu":
             raise UserError(
-                f"{kind} returned `{name}` of shape {list(shape)}; one number for each of the"
-                f" {positions} positions is wanted"
+                f"{kind} returned `{name}` of shape {list(array.shape)} and type {array.dtype}; one"
+                f" number for each of the {positions} positions is wanted"
             )
+
+
+def _all_are(values: object, kind: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, kind) for value in values)
 
 
 def write_estimate(estimate: Estimate, table: str | Path, report: str | Path, **about: Any) -> None:

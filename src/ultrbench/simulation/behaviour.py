@@ -137,8 +137,19 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
         raise UserError(f"{kind} returned arrays whose shapes do not fit; {form}") from None
     parts = {"attraction": users.attraction, "examination": examination}
     for name, values in (parts | {"continuation": continuation}).items():
-        if not ((values >= 0) & (values <= 1)).all():
+        if values.dtype.kind not in "fiub" or not ((values >= 0) & (values <= 1)).all():
             raise UserError(f"{kind}: `{name}` has values that are no probabilities")
+    if users.by_position and (examination != examination[:1, :, :1]).any():
+        raise UserError(
+            f"{kind}: `by_position` says that examination is a function of position alone, and"
+            " `examination` differs between lists or with clicks"
+        )
+    for name, values in users.parameters.items():
+        if np.shape(values) != shape[1:]:
+            raise UserError(
+                f"{kind}: parameter `{name}` has shape {list(np.shape(values))}; one number for"
+                f" each of the {shape[1]} positions is wanted"
+            )
     if users.attraction.shape != shape:
         raise UserError(
             f"{kind} returned `attraction` of shape {list(users.attraction.shape)}; lists and"

@@ -147,7 +147,8 @@ def write_exposure_table(exposure: Path, stem: Path, rows: Rows) -> None:
         Rows and caption.
     """
     frame = pd.read_csv(exposure)
-    means = frame.pivot_table(index="method", columns="round", values=list(MEASURES))
+    measures = list(MEASURES)  # also those that no list has
+    means = frame.pivot_table(index="method", columns="round", values=measures, dropna=False)
     shown = pd.DataFrame(
         {
             f"{measure}@{round_}": means[measure, round_]
@@ -290,10 +291,14 @@ def draw_counterfactual(
     order: Sequence[str],
     labels: Mapping[str, str],
 ) -> None:
-    """Draw estimated against true worth to files, from the estimates by policy."""
+    """Draw estimated against true worth to files, from the estimates by policy.
+
+    Where all estimates are refused, the panels have no lines.
+    """
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in estimates.items()]
-    frame = pd.concat(parts, ignore_index=True).dropna(subset="estimate")
-    save_figure(counterfactual_figure(frame, order, labels), *files)
+    frame = pd.concat(parts, ignore_index=True)
+    known = frame.dropna(subset="estimate")
+    save_figure(counterfactual_figure(frame if known.empty else known, order, labels), *files)
 
 
 def draw_exposure(
