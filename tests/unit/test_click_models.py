@@ -15,7 +15,12 @@ from ultrbench.datasets.split import write_split
 from ultrbench.files import write_arrays, write_json
 from ultrbench.seeding import stream
 from ultrbench.simulation import clicks
-from ultrbench.simulation.behaviour import CLICK_MODELS, Behaviour, find_click_model
+from ultrbench.simulation.behaviour import (
+    CLICK_MODELS,
+    Behaviour,
+    find_click_model,
+    mean_examination,
+)
 from ultrbench.simulation.click_models.ubm import EXAMINATION, examination_after
 from ultrbench.simulation.display import plackett_luce
 from ultrbench.simulation.log import log_files, read_log
@@ -301,6 +306,13 @@ def test_the_written_truth_is_the_share_of_sessions_that_examined(world, tmp_pat
         shown = log.sessions[log.shown[:, k]].sum()
         error = np.sqrt(truth[k] * (1 - truth[k]) / shown)
         assert abs(counts[hit].sum() / shown - truth[k]) < 4.5 * error + 1e-12
+
+
+def test_lists_weigh_as_their_sessions_and_alike_where_no_session_came():
+    shown = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=bool)
+    examined = np.array([[1.0, 0.5, 0.9, 0.7], [0.8, 0.1, 0.6, 0.7], [1.0, 0.5, 0.3, 0.7]])
+    theta = mean_examination(examined, shown, np.array([0, 1, 0]))
+    np.testing.assert_allclose(theta, [0.8, 0.1, (0.9 + 0.3) / 2, np.nan])
 
 
 def test_contexts_are_equally_frequent_and_differ_in_severity(world, tmp_path):
