@@ -16,6 +16,7 @@ from ultrbench.propensity.exposures import (
     Exposures,
     exposures,
     exposures_by_round,
+    follows_clicks,
     position_groups,
 )
 from ultrbench.propensity.fixed_effects import expected_ranks
@@ -158,6 +159,21 @@ def test_exposures_add_up_over_lists_and_keep_canonical_order():
     assert table.impressions.tolist() == [[5, 6], [6, 5]]
     assert table.clicks.tolist() == [[5, 0], [2, 5]]
     assert table.by_query(table.clicks).tolist() == [[7, 5]]
+
+
+def test_exposures_of_all_rounds_are_added_and_one_round_in_given_order_may_follow_clicks():
+    rounds = [
+        replace(make_log([[3, 1]], [(0, 1, n)], queries=[0]), rounds=np.array([r], dtype=np.uint8))
+        for r, n in enumerate((2, 5))
+    ]
+    log = concatenate(rounds)
+    table = exposures(log)
+    assert table.impressions.tolist() == [[0, 7], [7, 0]]
+    assert table.clicks.tolist() == [[0, 0], [7, 0]]
+    assert follows_clicks(log)
+    assert follows_clicks(replace(log, randomized=np.array([True, False])))
+    assert not follows_clicks(replace(log, randomized=np.array([True, True])))
+    assert not follows_clicks(rounds[1])
 
 
 def test_strong_groups_need_links_both_ways():

@@ -244,6 +244,9 @@ def test_positions_that_no_click_tells_of_are_nan_and_the_others_as_they_are():
     # No click on the list of three; three clicks and one on that of two.
     log = make_log([[0, 1, 2], [3, 4, -1]], [(0, 0, 5), (1, 0b01, 3), (1, 0b10, 1)])
     np.testing.assert_allclose(examination_update(log, np.ones((2, 3))), [1, 1 / 3, np.nan])
+    # Selected lists keep the width of those that were left out.
+    wide = make_log([[3, 4, -1]], [(0, 0b01, 3), (0, 0b10, 1)])
+    np.testing.assert_allclose(examination_update(wide, np.ones((1, 3))), [1, 1 / 3, np.nan])
     single = make_log([[0, 1]], [(0, 0b01, 1)])
     assert examination_update(single, np.ones((1, 2))).tolist() == [1, 0]
 
