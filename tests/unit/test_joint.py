@@ -9,7 +9,7 @@ from toys import candidates, click, make_log, make_split
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
-from ultrbench.propensity.lightgbm_position import expand_sessions
+from ultrbench.propensity.lightgbm_position import _Listener, expand_sessions
 from ultrbench.propensity.paird import PositionBiases, pair_counts
 from ultrbench.propensity.vectorization import Vectors
 from ultrbench.ranking.boosting import best_tree, boost, choose_trees, graded_lists, train
@@ -230,6 +230,16 @@ def test_the_fewest_documents_of_a_leaf_grow_with_the_rows(monkeypatch, document
     # Three documents, which stand in ten rows.
     run("lightgbm_position", make_split([5]), small_log(), trees=1, min_data_in_leaf=documents)
     assert asked == [rows]
+
+
+def test_factors_are_read_from_lightgbm_s_messages_and_only_warnings_pass_on(capsys):
+    listener = _Listener(2)
+    for message in ("[Debug] 1       -0.25\n", "[Debug] 7 leaves in a tree", "[Info] 2 positions"):
+        listener.info(f"[LightGBM] {message}")
+    np.testing.assert_array_equal(listener.factors, [np.nan, -0.25])
+    assert capsys.readouterr().out == ""
+    listener.info("[LightGBM] [Warning] No further splits")
+    assert capsys.readouterr().out == "[LightGBM] [Warning] No further splits\n"
 
 
 def test_lightgbm_finds_the_order_of_positions_and_gives_no_propensity(split, clicked):
