@@ -1,7 +1,7 @@
 """Run all benchmarks, or those named, and put their table into docs/speed.md.
 
 ``python benchmarks/run.py [name ...]``; the rows of benchmarks that did not run stay. `paper` takes
-half an hour, and 4 GB of the temporary folder: it runs when it is named.
+a quarter of an hour, and 4 GB of the temporary folder: it runs when it is named.
 """
 
 import io

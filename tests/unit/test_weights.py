@@ -380,3 +380,12 @@ def test_lists_of_a_query_without_sessions_count_alike_and_queries_may_start_any
     lists = expected_ipw_weights(log, gamma, theta, np.ones(2))
     assert lists.query_ptr.tolist() == [0, 2, 4]
     np.testing.assert_allclose(lists.weights, gamma * [0.65, 0.65, 0.8, 0.5])
+
+
+def test_trust_is_read_off_the_slope_however_far_relevance_spreads_at_a_position():
+    # Relevance differs by .4 at position 1 and by .8 at position 2; alpha is 1 and .5.
+    groups = [(0, 0b01, 300), (0, 0b10, 450), (0, 0b00, 250)]
+    groups += [(1, 0b01, 700), (1, 0b10, 50), (1, 0b00, 250)]
+    log = make_log([[0, 1], [2, 3]], groups, randomized=True)
+    alpha, _ = affine_parameters(log, np.array([[0.2, 0.9], [0.6, 0.1]]))
+    np.testing.assert_allclose(alpha, [1, 0.5])

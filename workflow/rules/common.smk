@@ -28,7 +28,9 @@ if not Path("config/config.yaml").exists():
     )
 
 if Path("results").exists() and not Path("results").is_dir():
-    sys.exit("ultrbench: results is a file; results go into a folder of that name, so take it away")
+    sys.exit(
+        "ultrbench: results is a file; results go into a folder of that name, so take it away"
+    )
 
 try:
     SCHEMAS = {
