@@ -9,7 +9,7 @@ from toys import candidates, click, make_log, make_split
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
-from ultrbench.propensity.lightgbm_position import expand_sessions
+from ultrbench.propensity.lightgbm_position import _Listener, expand_sessions
 from ultrbench.propensity.paird import PositionBiases, pair_counts
 from ultrbench.propensity.vectorization import Vectors
 from ultrbench.ranking.boosting import best_tree, boost, choose_trees, graded_lists, train
@@ -41,10 +41,10 @@ def clicked(split):
     return click(log, np.full(len(documents), 500), THETA, attraction(split.grades, 4), seed=3)
 
 
-def small_log():
+def small_log(*more):
     """Two lists that share a query and a document, one of them padded."""
     groups = [(0, 0b001, 4), (0, 0b110, 2), (0, 0b000, 9), (0, 0b111, 1)]
-    groups += [(1, 0b010, 5), (1, 0b001, 7)]
+    groups += [(1, 0b010, 5), (1, 0b001, 7), *more]
     return make_log([[4, 2, 0], [0, 2, -1]], groups, queries=[0, 0])
 
 
@@ -85,7 +85,7 @@ def brute_force(shown, pairs, scores, plus, minus):
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_paird_follows_its_equations(p):
-    shown = small_log()
+    shown = small_log((0, 0b100, 3))  # every pair of positions occurs both ways
     cell = np.array([[2, 1, 0], [0, 1, 0]])
     biases = PositionBiases(shown, cell, p=p, tolerance=1e-9)
     pairs = pair_counts(shown)
@@ -131,15 +131,18 @@ def test_the_published_regulariser_keeps_t_plus_near_the_square_root_of_theta(sp
 
 
 @pytest.mark.parametrize(
-    ("groups", "sentence"),
+    ("masks", "sentence"),
     [
-        ([(0, 0b01, 3)], "position 2 is never clicked above another document"),
-        ([(0, 0b11, 3)], "position 1 is never clicked above another document"),
+        ([0b01], "position 2 is never clicked above another document"),
+        ([0b11], "position 1 is never clicked above another document"),
+        ([0b011, 0b101], "position 1 is never passed over for another document"),
     ],
 )
-def test_paird_refuses_a_position_that_is_in_no_pair(groups, sentence):
+def test_paird_refuses_a_position_that_is_in_no_pair(masks, sentence):
+    positions = 3 if len(masks) == 2 else 2
+    log = make_log([range(positions)], [(0, mask, 3) for mask in masks])
     with pytest.raises(UserError, match=sentence):
-        run("paird", make_split([2]), make_log([[0, 1]], groups))
+        run("paird", make_split([positions]), log)
 
 
 def vector_loss(vectors, log, cell):
@@ -230,6 +233,16 @@ def test_the_fewest_documents_of_a_leaf_grow_with_the_rows(monkeypatch, document
     # Three documents, which stand in ten rows.
     run("lightgbm_position", make_split([5]), small_log(), trees=1, min_data_in_leaf=documents)
     assert asked == [rows]
+
+
+def test_factors_are_read_from_lightgbm_s_messages_and_only_warnings_pass_on(capsys):
+    listener = _Listener(2)
+    for message in ("[Debug] 1       -0.25\n", "[Debug] 7 leaves in a tree", "[Info] 2 positions"):
+        listener.info(f"[LightGBM] {message}")
+    np.testing.assert_array_equal(listener.factors, [np.nan, -0.25])
+    assert capsys.readouterr().out == ""
+    listener.info("[LightGBM] [Warning] No further splits")
+    assert capsys.readouterr().out == "[LightGBM] [Warning] No further splits\n"
 
 
 def test_lightgbm_finds_the_order_of_positions_and_gives_no_propensity(split, clicked):
