@@ -176,6 +176,22 @@ def test_each_tree_of_vectorization_sees_the_gradient_of_its_dimension():
     assert np.ptp(vectors.observation, axis=0).min() > 0
 
 
+def test_the_curvature_of_vectorization_is_the_slope_of_its_gradient():
+    vectors = Vectors(
+        small_log(), np.array([[2, 1, 0], [0, 1, 0]]), 3, dimensions=1, learning_rate=1
+    )
+    vectors.observation[:, 0] = [1.0, 0.5, 0.2]
+    hessian = vectors.gradients()[1]
+    # With r = 1 the observation of a position is the dot product of all its cells.
+    for k in range(3):
+        slopes = []
+        for step in (1e-5, -1e-5):
+            vectors.observation[k, 0] += step
+            slopes.append(vectors.gradients()[0][:, k])
+            vectors.observation[k, 0] -= step
+        np.testing.assert_allclose(hessian[:, k], (slopes[0] - slopes[1]) / 2e-5, atol=1e-9)
+
+
 def test_observation_vectors_come_to_the_log_of_theta_where_relevance_is_constant():
     clicks = np.array([400, 200, 50])
     log = make_log([[0, 1, 2]], [(0, 1 << k, n) for k, n in enumerate(clicks)])

@@ -104,6 +104,13 @@ def test_the_policy_s_scale_matters_to_upe_and_not_to_upe_scaled():
     assert (theta["upe", 2.1] > TRUTH + 0.3)[1:].all()
 
 
+def test_a_position_that_nobody_clicked_is_named():
+    log, features = world(slope=0.7, queries=100)
+    silent = log.with_clicks(log.click_list, log.mask & np.uint64(0b1011), log.count)
+    with pytest.raises(UserError, match="position 3"):
+        estimate(silent, features=features, seed=1, **SETTINGS)
+
+
 def test_scores_that_leave_nothing_to_the_position_are_refused():
     log, features = world(slope=0.7, scale=1e6, queries=100)
     with pytest.raises(UserError, match="leave the positions nothing to explain"):
