@@ -161,16 +161,20 @@ def test_each_tree_of_vectorization_sees_the_gradient_of_its_dimension():
     vectors = Vectors(shown, cell, 3, dimensions=2, learning_rate=0.1)
     objective, scores, rng = vectors.objective(), np.zeros(3), np.random.default_rng(0)
     for tree in range(12):
-        gradient, _ = objective(scores, None)
+        gradient, hessian = objective(scores, None)
         for row in range(3):
             entry = row, tree % 2
             before, values = vectors.relevance[entry], []
-            for step in (1e-5, -1e-5):
+            for step in (1e-4, 0, -1e-4):
                 vectors.relevance[entry] = before + step
                 values.append(vector_loss(vectors, shown, cell))
             vectors.relevance[entry] = before
-            np.testing.assert_allclose((values[0] - values[1]) / 2e-5, gradient[row], atol=1e-8)
+            up, here, down = values
+            np.testing.assert_allclose((up - down) / 2e-4, gradient[row], atol=1e-8)
+            np.testing.assert_allclose((up - 2 * here + down) / 1e-8, hessian[row], atol=1e-6)
         scores = scores + rng.normal(size=3)
+    # Observation vectors rest for five trees.
+    assert [set(observation) == {1.0} for observation in vectors.trace[:6]] == [True] * 5 + [False]
     share = shown.sessions @ shown.shown
     np.testing.assert_allclose(share @ vectors.observation / share.sum(), 1)
     assert np.ptp(vectors.observation, axis=0).min() > 0
