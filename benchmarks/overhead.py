@@ -54,13 +54,18 @@ def cost_of(folder: Path, cores: int) -> None:
     report("overhead", f"idle of {cores} cores over {wall:.0f} s", idle, cores * wall, "<= 0.15")
 
 
+def copy_workflow(folder: Path) -> None:
+    """Copy what a study needs into an empty folder."""
+    for item in COPIED:
+        copy = shutil.copytree if (ROOT / item).is_dir() else shutil.copy
+        copy(ROOT / item, folder / item)
+
+
 def main(cores=2):
     print(HEADER)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for item in COPIED:
-            copy = shutil.copytree if (ROOT / item).is_dir() else shutil.copy
-            copy(ROOT / item, folder / item)
+        copy_workflow(folder)
         snakemake = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
         subprocess.run(snakemake, check=True, cwd=folder, capture_output=True)
         cost_of(folder, cores)

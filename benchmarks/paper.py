@@ -8,7 +8,6 @@ once. Not counted on either side: the data step, and `lightgbm_position`, whose 
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 from measure import HEADER, Measured, measure, report
-from overhead import COPIED, ROOT
+from overhead import ROOT, copy_workflow
 
 from ultrbench.datasets.split import read_split
 from ultrbench.ranking.model import BASE_PARAMETERS
@@ -54,15 +53,13 @@ def growing(data, documents, leaves):
 def plain_fits(data, trees, most):
     """Seconds of processor time of all trees and bins, those of more documents left out."""
     seconds = 0.0
-    for documents in {size[0] for size in trees if size[0] <= most}:
+    counted = {size: number for size, number in trees.items() if size[0] <= most}
+    for documents in {size[0] for size in counted}:
         seconds += measure(binning, data, documents, times=1).seconds
-    for (documents, leaves), number in trees.items():
-        if documents <= most:
-            each = measure(growing, data, documents, leaves, times=1).seconds / MEASURED_TREES
-            seconds += number * each
-            print(
-                f"{number} trees of {leaves} leaves on {documents}: {each:.3f} s", file=sys.stderr
-            )
+    for (documents, leaves), number in counted.items():
+        each = measure(growing, data, documents, leaves, times=1).seconds / MEASURED_TREES
+        seconds += number * each
+        print(f"{number} trees of {leaves} leaves on {documents}: {each:.3f} s", file=sys.stderr)
     return seconds
 
 
@@ -73,9 +70,7 @@ def processor_time():
 
 def run(folder, config, cores):
     """Run the study; return seconds (clock, processor) and trees by documents and leaves."""
-    for item in COPIED:
-        copy = shutil.copytree if (ROOT / item).is_dir() else shutil.copy
-        copy(ROOT / item, folder / item)
+    copy_workflow(folder)
     notes = folder / "fits"
     path = [ROOT / "benchmarks/count_fits", folder / "src"]
     environment = os.environ | {"FITS": str(notes), "PYTHONPATH": ":".join(map(str, path))}
@@ -88,7 +83,7 @@ def run(folder, config, cores):
     trees: Counter[tuple[int, int]] = Counter()
     for line in notes.read_text().splitlines():
         for size, number in json.loads(line).items():
-            documents, _, leaves = map(int, size.split())
+            documents, leaves = map(int, size.split())
             trees[documents, leaves] += number
     return seconds, trees
 

@@ -1,7 +1,7 @@
 """Let every Python process that has this folder on its path note the trees that LightGBM grows.
 
 A line of json a process, appended to the file that the environment variable FITS names: trees by
-documents, features and leaves.
+documents and leaves.
 """
 
 import atexit
@@ -20,8 +20,7 @@ def count(basic):
     update = basic.Booster.update
 
     def counted(booster, *arguments, **keys):
-        data = booster.train_set
-        trees[f"{data.num_data()} {data.num_feature()} {booster.params['num_leaves']}"] += 1
+        trees[f"{booster.train_set.num_data()} {booster.params['num_leaves']}"] += 1
         return update(booster, *arguments, **keys)
 
     basic.Booster.update = counted

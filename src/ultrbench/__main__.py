@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from ultrbench.cli.shared import choose
-from ultrbench.errors import UserError
 from ultrbench.stages.job import one_thread, sentence_of
 from ultrbench.terminal import leave
 
@@ -72,11 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not arguments[0].startswith("-"):
             choose(arguments[0], COMMANDS, "command")
-    except UserError as error:
-        print(f"ultrbench: {error}", file=sys.stderr)
-        return 2
-    options = parser.parse_args(arguments)
-    try:
+        options = parser.parse_args(arguments)
         with one_thread():
             options.call(options)
         sys.stdout.flush()

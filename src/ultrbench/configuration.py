@@ -4,21 +4,21 @@ Snakemake's own ``validate`` fills no nested default without its parent, accepts
 answers with the whole schema, so the checks and their wording are ours.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from ultrbench.configuration_problems import NAMED, branch, contradictions, schema_problems
 from ultrbench.errors import UserError
-from ultrbench.yaml_files import duplicate_keys, endless_aliases
+from ultrbench.yaml_files import duplicate_keys, refuse_endless_aliases
 
 
 def read_config(
     config: Mapping[str, Any],
     schema: Mapping[str, Any],
     registry: Mapping[str, Any] | None = None,
-    files: Iterable[str | Path] = (),
+    files: Collection[str | Path] = (),
 ) -> dict[str, Any]:
     """Check a configuration and fill its defaults.
 
@@ -30,7 +30,7 @@ def read_config(
         The content of ``workflow/schemas/config.schema.yaml``.
     registry : mapping, optional
         The data sets by name; without it the names of data sets are not looked up.
-    files : iterable of path-like
+    files : collection of path-like
         The config files, read again for keys that stand in them twice and endless aliases.
 
     Returns
@@ -56,8 +56,8 @@ def read_config(
     ultrbench.errors.UserError: The configuration has 1 problem:
     - list_size: a whole number is wanted, got the text 'ten'.
     """
-    for sentence in filter(None, map(endless_aliases, files)):
-        raise UserError(sentence)
+    for file in files:
+        refuse_endless_aliases(file)
     problems = list(schema_problems(config, schema))
     sound = _filled(schema, _without(config, [problem.path for problem in problems]))
     problems += contradictions(sound, schema, registry)

@@ -26,25 +26,33 @@ def read_yaml(path: str | Path) -> Any:
     """
     import yaml
 
-    sentences = [sentence for sentence in [endless_aliases(path)] if sentence]
-    if sentences := sentences or duplicate_keys(path):
+    refuse_endless_aliases(path)
+    if sentences := duplicate_keys(path):
         raise UserError("\n".join(sentences))
     return yaml.load(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def endless_aliases(path: str | Path) -> str | None:
-    """Say of a YAML file that its aliases stand for themselves or for very many values.
+def refuse_endless_aliases(path: str | Path) -> None:
+    """Refuse a YAML file whose aliases stand for themselves or for very many values.
 
     Whoever prints or merges such a document does not come to an end. Of a file that is not YAML
     `duplicate_keys` tells.
+
+    Raises
+    ------
+    UserError
+        With file, and line where one value is to blame.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.yaml"
     >>> _ = path.write_text("seeds: &all [1, *all]")
-    >>> print(str(endless_aliases(path)).replace(str(path), "a.yaml"))
-    a.yaml:1: the value that begins here contains itself by an alias; write it out.
+    >>> refuse_endless_aliases(path)
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: ...a.yaml:1: the value that begins here contains itself by an
+    alias; write it out.
     """
     import yaml
 
@@ -70,15 +78,16 @@ def endless_aliases(path: str | Path) -> str | None:
     try:
         root = yaml.compose(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         values = size(root) if root else 0
-    except UserError as error:
-        return str(error)
     except RecursionError:
-        return f"{path}: lists and mappings are nested too deep; is this the right file?"
+        raise UserError(
+            f"{path}: lists and mappings are nested too deep; is this the right file?"
+        ) from None
     except (OSError, yaml.YAMLError):
-        return None
+        return
     if values > max(MOST_VALUES, len(sizes)):
-        return f"{path}: its aliases stand for {values:,} values; write out what you mean."
-    return None
+        raise UserError(
+            f"{path}: its aliases stand for {values:,} values; write out what you mean."
+        )
 
 
 def duplicate_keys(path: str | Path) -> list[str]:

@@ -27,7 +27,7 @@ from ultrbench.study import (
     stopping_cutoff,
     study_methods,
 )
-from ultrbench.yaml_files import duplicate_keys, endless_aliases, read_yaml
+from ultrbench.yaml_files import duplicate_keys, read_yaml, refuse_endless_aliases
 
 schema = read_yaml(SCHEMA)
 default = read_yaml(ROOT / "config/config.yaml")
@@ -759,5 +759,5 @@ def test_aliases_that_have_no_end_are_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=re.escape(words)):
             read_yaml(path)
     path.write_text("a: &a [1, 2]\nb: *a\nc: *a\n")
-    assert endless_aliases(path) is None
+    assert refuse_endless_aliases(path) is None
     assert read_yaml(path) == {"a": [1, 2], "b": [1, 2], "c": [1, 2]}

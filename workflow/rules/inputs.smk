@@ -235,28 +235,20 @@ def drawn_thetas(setting):
     return [(method, *key) for key, method in thetas.items()]
 
 
-def estimates_of(setting):
-    """(method, track, round, estimator, seed) of the estimate behind each row of a table."""
+def last_estimates(setting):
+    """(method, propensities, seed) that the rankers of the last round learned from."""
     return [
-        (method, track_of(method, last), last, estimator, seed)
+        (method, path, seed)
         for method, last in final_rounds(setting)
-        if (estimator := config["methods"][method].get("estimator"))
-        and config["estimators"][estimator]["kind"] not in ("naive", "oracle")
+        for path in theta_path(setting, method, last)
         for seed in SEEDS
     ]
 
 
 def estimate_reports(wildcards):
     return [
-        at(
-            f"{THETA}.json",
-            wildcards,
-            track=track,
-            round=last,
-            estimator=estimator,
-            seed=seed,
-        )
-        for _, track, last, estimator, seed in estimates_of(wildcards.setting)
+        at(f"{path.removesuffix('.csv')}.json", wildcards, seed=seed)
+        for _, path, seed in last_estimates(wildcards.setting)
     ]
 
 

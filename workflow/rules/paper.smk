@@ -31,7 +31,7 @@ rule write_tables:
     params:
         tables=[(kind, validation) for kind in KINDS for validation in VALIDATIONS],
         estimated=lambda wildcards: [
-            method for method, *_ in estimates_of(wildcards.setting)
+            method for method, *_ in last_estimates(wildcards.setting)
         ],
         groups=lambda wildcards: blocks(wildcards.setting),
         labels=LABELS,

@@ -209,9 +209,8 @@ def intra_list_diversity(
     total, pairs = np.zeros(len(shown)), np.zeros(len(shown))
     items = np.unique(shown[shown >= 0])
     norms = np.zeros(len(features))
-    norms[items] = np.sqrt(
-        np.einsum("if,if->i", features[items], features[items], dtype=np.float64)
-    )
+    vectors = features[items]
+    norms[items] = np.sqrt(np.einsum("if,if->i", vectors, vectors, dtype=np.float64))
     # Rank by rank, so that no array [lists, ranks, ranks, features] is held.
     for first in range(shown.shape[1]):
         for second in range(first + 1, shown.shape[1]):

@@ -90,8 +90,9 @@ def evaluate_counterfactually(
         truth = read_truth([folder / "truth.csv"])
         ranked = _ranked(log, test, candidates[seed], scores, seed, validation)
         ranks = np.array(list(ranked.values()))
-        gains = 2.0 ** np.where(log.shown, test.grades[log.documents], 0) - 1
-        gamma = attraction(np.where(log.shown, test.grades[log.documents], 0), ymax, eps=eps or 0)
+        grades = np.where(log.shown, test.grades[log.documents], 0)
+        gains = 2.0**grades - 1  # not exp2, which takes uint8 for half precision
+        gamma = attraction(grades, ymax, eps=eps or 0)
         graded = true_worth(log, ranks, gains, WEIGHTS)
         normalised = true_worth(log, ranks, gamma, WEIGHTS, self_normalised=True)
         if eps is None:

@@ -142,8 +142,9 @@ def _standardised(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
     for start in range(0, features.shape[1], COLUMNS_AT_A_TIME):
         columns = slice(start, start + COLUMNS_AT_A_TIME)
         known = features[:, columns].astype(np.float64)
-        known[:, ~np.isfinite(known).any(axis=0)] = 0
-        known[~np.isfinite(known)] = np.nan
+        finite = np.isfinite(known)
+        known[~finite] = np.nan
+        known[:, ~finite.any(axis=0)] = 0
         deviation = np.nanstd(known, axis=0)
         standard = (known[rows] - np.nanmean(known, axis=0)) / np.where(deviation > 0, deviation, 1)
         scaled[rows, columns] = np.nan_to_num(standard)
