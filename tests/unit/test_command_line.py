@@ -122,10 +122,17 @@ def test_every_command_shows_an_example_that_its_parser_takes(command, capsys):
 
 
 def test_an_unknown_command_is_refused_with_those_there_are(capsys):
-    with pytest.raises(SystemExit) as done:
-        main(["propensty"])
-    assert done.value.code == 2
-    assert "'propensity'" in capsys.readouterr().err
+    assert main(["propensty"]) == 2
+    assert "no command `propensty`; do you mean propensity?" in capsys.readouterr().err
+    assert main([""]) == 2
+    assert "there are: data, policies, clicks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "²", "2147483648", "9" * 5000])
+def test_a_seed_is_that_of_a_study(inside, capsys, seed):
+    with pytest.raises(SystemExit):
+        main(["policies", "synthetic", "--policy", "random", "--output", "n.npz", "--seed", seed])
+    assert "a whole number from 0 to 2147483647 is wanted, got " in capsys.readouterr().err
 
 
 def test_the_commands_of_the_documentation_leave_what_it_says(made):
@@ -316,6 +323,14 @@ def test_a_flipped_bit_in_bins_or_a_log_is_found(inside, capsys):
             Path(name).write_bytes(flipped)
             assert Path(name).name in refused(capsys, *command)
         Path(name).write_bytes(whole)
+    for split in ("train", "vali", "test"):
+        features = Path(f"synthetic/{split}.features.npy")
+        whole = features.read_bytes()
+        features.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+        assert f"the features of {split} have changed since" in refused(capsys, *command)
+        features.write_bytes(whole.replace(b"\n", b"\r\n", 1))
+        assert f"{split}.features.npy" in refused(capsys, *command)
+        features.write_bytes(whole)
     Path("strong.vali.bin").unlink()
     assert "strong.vali.bin: these are not the binned features" in refused(capsys, *command)
 

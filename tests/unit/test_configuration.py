@@ -741,3 +741,35 @@ def test_a_mutated_config_is_read_or_refused_in_sentences(steps: list) -> None:
         assert all(line.endswith((".", "?")) for line in str(error).split("\n- ")[1:])
     else:
         assert read_config(sound, schema, registry) == sound
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\nstudy: &a\n  x: *a\n", ":2: the value that begins here contains itself by an"),
+        ("a: &a [1, {b: *a}]\n", ":1: the value that begins here contains itself"),
+        (
+            "a: &a [1]\n"
+            + "".join(f"{y}: &{y} [{f'*{x}, ' * 20}]\n" for x, y in ("ab", "bc", "cd", "de")),
+            "its aliases stand for 345,712 values",
+        ),
+        ("[" * 900 + "]" * 900, "nested too deep"),
+    ],
+)
+def test_aliases_without_end_are_refused(tmp_path, text, words):
+    """The first to print such a value would be at it for ever, or take all memory."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as of_file:
+        read_yaml(path)
+    with pytest.raises(UserError) as of_config:
+        read_config(default, schema, registry, [path])
+    assert words in str(of_file.value) and str(of_file.value) == str(of_config.value)
+
+
+def test_long_files_and_plain_aliases_are_read(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("[" + "1, " * 120_000 + "]")
+    assert len(read_yaml(path)) == 120_000
+    path.write_text("a: &a [1]\nb: [*a, *a]")
+    assert read_yaml(path)["b"] == [[1], [1]]

@@ -360,6 +360,12 @@ def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) ->
     [
         ({"registry": 5}, "registry: the path of a YAML file is wanted"),
         ({"downloads": "data {2020}"}, "data {2020}: the path of a file must not hold a brace"),
+        ({"registry": "x" * 300}, "File name too long"),
+        ({"claims": "x" * 300}, "File name too long"),
+        (
+            {"settings": {"own": {"click_log": "x" * 300, "methods": ["naive"]}}},
+            "File name too long; put the configuration right",
+        ),
     ],
 )
 def test_a_path_that_cannot_be_is_a_sentence(study: Study, change: dict, words: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import ultrbench
 from ultrbench.errors import UserError
-from ultrbench.files import half_of, read_arrays, read_json, reading
+from ultrbench.files import half_of, read_arrays, read_json, reading, sha256_of
 
 ROOT = Path(ultrbench.__file__).parents[2]
 ABOUT_LOG = "log.json"
@@ -140,8 +140,10 @@ def seed_argument(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``."""
 
     def seed(text: str) -> int:
-        if not text.isdigit():
-            raise argparse.ArgumentTypeError(f"a whole number from 0 on is wanted, got {text!r}")
+        if not (text.isascii() and text.isdigit() and len(text) < 11 and int(text) < 2**31):
+            raise argparse.ArgumentTypeError(
+                f"a whole number from 0 to {2**31 - 1} is wanted, got {text!r:.40}"
+            )
         return int(text)
 
     parser.add_argument(
@@ -165,7 +167,7 @@ def dataset_folder(folder: Path) -> Path:
     ultrbench.errors.UserError: nowhere: no folder of a prepared data set (it has no dataset.json);
     make one with `python -m ultrbench data`
     """
-    from ultrbench.datasets.split import SPLITS, read_split
+    from ultrbench.datasets.split import SPLITS, read_split, split_files
 
     if not (folder / "dataset.json").is_file():
         raise UserError(
@@ -178,6 +180,8 @@ def dataset_folder(folder: Path) -> Path:
         for split in SPLITS:
             sizes = (read["splits"][split]["queries"], read["splits"][split]["documents"])
             lists = read_split(folder, split)
+            if sha256_of(split_files(folder, split)[0]) != read["features_sha256"][split]:
+                raise ValueError(f"the features of {split} have changed since")
             if sizes != (len(lists.query_ids), len(lists.grades)):
                 raise ValueError(f"{split} has {len(lists.grades)} documents, not {sizes[1]}")
             if lists.grades.max(initial=0) > read["ymax"]:

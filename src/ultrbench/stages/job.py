@@ -7,14 +7,16 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ultrbench.bars import bar
 from ultrbench.errors import UserError
+from ultrbench.files import sha256_of, write_text
 from ultrbench.own_code import own_file
 
+NOTED = Path(".snakemake/sha256")
 Part = Callable[[Any], list[Path]]
 # What a machine refuses: no fault of the program, and a traceback would help nobody.
 REFUSALS = {
@@ -24,17 +26,23 @@ REFUSALS = {
 
 
 @contextlib.contextmanager
-def job(snakemake: Any) -> Iterator[None]:
+def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     """Run a stage with its output in the rule's log and one thread in every library.
 
-    A `ultrbench.errors.UserError`, a full disk, a file without access and too little memory end
-    the job with a sentence, in the log and on the terminal; any other exception ends it with a
-    traceback in the log.
+    A `ultrbench.errors.UserError`, a full disk, a file without access, too little memory and
+    Ctrl-C end the job with a sentence, in the log and on the terminal; any other exception ends it
+    with a traceback in the log.
+
+    What a job wrote is noted by checksum in ``.snakemake/sha256/``, and a job that reads it refuses
+    a file that has changed since: a flipped bit of a model or a table would pass for a result.
 
     Parameters
     ----------
     snakemake : object
         What Snakemake gives a script; its first log file is written.
+    largest : int
+        Bytes of an input that is checked: 64 MB, since all of gigabytes of features is read where
+        policies are trained, and nowhere else.
 
     Raises
     ------
@@ -61,8 +69,11 @@ def job(snakemake: Any) -> Iterator[None]:
                     contextlib.redirect_stderr(log),
                     one_thread(),
                 ):
+                    _refuse_changed(getattr(snakemake, "input", ()), largest)
                     yield
-            except Exception as error:
+                    for file in filter(os.path.isfile, getattr(snakemake, "output", ())):
+                        write_text(_note(file), sha256_of(file))
+            except (Exception, KeyboardInterrupt) as error:
                 sentence = sentence_of(error)
                 print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
                 print(sentence or traceback.format_exc().rstrip(), file=log)
@@ -75,7 +86,23 @@ def job(snakemake: Any) -> Iterator[None]:
         sys.exit(1)
 
 
-def sentence_of(error: Exception) -> str | None:
+def _note(file: str) -> Path:
+    return NOTED / os.path.relpath(file)
+
+
+def _refuse_changed(files: Iterable[str], largest: int) -> None:
+    for file in files:
+        noted = _note(file)
+        if not noted.is_file() or Path(file).stat().st_size > largest:
+            continue
+        if sha256_of(file) != noted.read_text():
+            raise UserError(
+                f"{file} is not what its job wrote: it was damaged, or changed by hand. Delete it,"
+                " and the next run makes it again"
+            )
+
+
+def sentence_of(error: BaseException) -> str | None:
     """Return what to tell of an error that is not the program's own; None of one that is.
 
     Examples
@@ -85,6 +112,8 @@ def sentence_of(error: Exception) -> str | None:
     """
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
     if isinstance(error, MemoryError):
         return (
             f"the memory does not suffice ({error}); use fewer --cores, or fewer sessions, lists or"
