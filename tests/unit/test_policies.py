@@ -112,7 +112,7 @@ def test_a_sample_has_five_queries_and_fifty_pairs(pairs, share, taken):
 @pytest.mark.parametrize("pairs", [[2] * 20, [50] * 4, [0] * 20])
 def test_a_pool_that_is_too_small_to_learn_from_is_refused(pairs):
     train = split_with_pairs(pairs)
-    with pytest.raises(UserError, match=r"raise policy_queries\.pool"):
+    with pytest.raises(UserError, match=r"a larger policy_queries\.pool"):
         policies.sample_queries(train, np.arange(len(pairs)), 0.05)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from ultrbench.bars import bar
 from ultrbench.errors import UserError
-from ultrbench.files import sha256_of, write_text
 from ultrbench.own_code import own_file
 
 NOTED = Path(".snakemake/sha256")
@@ -71,8 +70,7 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
                 ):
                     _refuse_changed(getattr(snakemake, "input", ()), largest)
                     yield
-                    for file in filter(os.path.isfile, getattr(snakemake, "output", ())):
-                        write_text(_note(file), sha256_of(file))
+                    _note_written(getattr(snakemake, "output", ()))
             except (Exception, KeyboardInterrupt) as error:
                 sentence = sentence_of(error)
                 print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
@@ -90,7 +88,16 @@ def _note(file: str) -> Path:
     return NOTED / os.path.relpath(file)
 
 
+def _note_written(files: Iterable[str]) -> None:
+    from ultrbench.files import sha256_of, write_text
+
+    for file in filter(os.path.isfile, files):
+        write_text(_note(file), sha256_of(file))
+
+
 def _refuse_changed(files: Iterable[str], largest: int) -> None:
+    from ultrbench.files import sha256_of  # numpy takes its time, in which Ctrl-C may come
+
     for file in files:
         noted = _note(file)
         if not noted.is_file() or Path(file).stat().st_size > largest:
