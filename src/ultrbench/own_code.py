@@ -94,7 +94,11 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     own.__file__ = file
     with _told(file, "the file cannot be imported: "):
         exec(compile(Path(file).read_bytes(), file, "exec"), own.__dict__)
-    function = getattr(own, kind.rpartition(":")[2])
+    function = getattr(own, kind.rpartition(":")[2], None)
+    if not callable(function):
+        raise UserError(
+            f"{kind}: once {file} has run, this is no function any more; put this right"
+        )
 
     @functools.wraps(function)
     def told(*arguments: Any, **keys: Any) -> Any:

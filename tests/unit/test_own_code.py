@@ -131,6 +131,13 @@ def test_a_file_that_python_cannot_hold_is_refused(folder: Path, content: bytes)
     assert "mine.py:1: " in sentence and "nested" in sentence
 
 
+@pytest.mark.parametrize("end", ["del estimate", "estimate = 3"])
+def test_a_function_that_does_not_stay_is_refused(folder: Path, end: str) -> None:
+    (folder / "mine.py").write_text(f"def estimate(log):\n    pass\n{end}\n")
+    with pytest.raises(UserError, match=r"mine\.py:estimate: .* no function any more"):
+        find_function({}, "mine.py:estimate")
+
+
 @pytest.mark.parametrize("error", ["GeneratorExit", "BaseException", "SystemExit"])
 def test_whatever_a_function_raises_is_told_by_its_line(folder: Path, error: str) -> None:
     (folder / "mine.py").write_text(f"def estimate(log):\n    raise {error}('mine')\n")
@@ -159,9 +166,8 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         ({"notes": [1]}, "`notes` as list; a tuple of sentences"),
         ({"notes": ("a\n| b |",)}, "`notes` as tuple; a tuple of sentences, each in one line"),
         ({"notes": ("\ud800",)}, "`notes` as tuple; a tuple of sentences, each in one line"),
-        ({"trace": [[1.0, float("nan")]]}, "`trace` as list; a list of lists of a finite"),
-        ({"trace": [[1.0, 10**400]]}, "`trace` as list; a list of lists of a finite"),
-        ({"trace": [[1.0]]}, "`trace` as list; a list of lists of a finite"),
+        ({"trace": [[1.0, float("nan")]]}, "`trace` as list; a list of lists of finite"),
+        ({"trace": [[1.0, 10**400]]}, "`trace` as list; a list of lists of finite"),
         ({"columns": {"theta": np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
         ({"columns": {3: np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
         ({"trace": np.ones((3, 2))}, "`trace` as ndarray; a list of lists"),
@@ -190,6 +196,7 @@ def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -
         ({"theta": np.array([0.5, 0.0])}, "`theta` 0 at position 2; a probability"),
         ({"theta": np.array([0.5, 0.5])}, "`theta` 0.5 at position 2; it is not `relative` times"),
         ({"standard_error": np.array([0, -1.0])}, "`standard_error` -1 at position 2"),
+        ({"trace": [[1.0, 0.5], [1.0]]}, "a `trace` whose steps are not 2 numbers"),
         ({"standard_error": np.array([0, np.inf])}, "`standard_error` inf at position 2"),
     ],
 )

@@ -194,10 +194,9 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
         ),
         "trace": (
             _all_are(trace, list)
-            and all(_all_are(step, float | int) and len(step) == positions for step in trace)
+            and all(_all_are(step, float | int) for step in trace)
             and all(abs(number) < MAX_NUMBER for step in trace for number in step),
-            "a list of lists of a finite number for each position (`tolist()` makes one of an"
-            " array)",
+            "a list of lists of finite numbers (`tolist()` makes one of an array)",
         ),
         "columns": (
             isinstance(columns, dict) and _all_are(list(columns), str) and not names & {*columns},
@@ -238,6 +237,8 @@ def refuse_wrong_numbers(estimate: Estimate, kind: str) -> None:
     names = ("relative", "theta", "standard_error")
     given = {name: np.asarray(getattr(estimate, name), dtype=np.float64) for name in names}
     relative, theta, error = given.values()
+    if any(len(step) != len(relative) for step in estimate.trace):
+        raise UserError(f"{kind} returned a `trace` whose steps are not {len(relative)} numbers")
     usable = (relative > 1 / MAX_NUMBER) & (relative < MAX_NUMBER)
     for name, wrong, wanted in (
         ("relative", ~usable, "a number above 0 is wanted"),
