@@ -12,14 +12,25 @@ from toys import candidates, make_split
 
 from ultrbench.configuration import read_config
 from ultrbench.datasets.split import write_split
+from ultrbench.errors import UserError
 from ultrbench.files import write_arrays, write_json
 from ultrbench.seeding import stream
 from ultrbench.simulation import clicks
-from ultrbench.simulation.behaviour import CLICK_MODELS, Behaviour, find_click_model
+from ultrbench.simulation.behaviour import (
+    CLICK_MODELS,
+    Behaviour,
+    find_click_model,
+    mean_examination,
+)
 from ultrbench.simulation.click_models.ubm import EXAMINATION, examination_after
 from ultrbench.simulation.display import plackett_luce
 from ultrbench.simulation.log import log_files, read_log
-from ultrbench.simulation.truth import is_by_position, read_truth, write_truth
+from ultrbench.simulation.truth import (
+    is_by_position,
+    read_truth,
+    read_truth_columns,
+    write_truth,
+)
 from ultrbench.stages.clicks import import_clicks, simulate_clicks
 from ultrbench.yaml_files import read_yaml
 
@@ -303,6 +314,13 @@ def test_the_written_truth_is_the_share_of_sessions_that_examined(world, tmp_pat
         assert abs(counts[hit].sum() / shown - truth[k]) < 4.5 * error + 1e-12
 
 
+def test_lists_weigh_as_their_sessions_and_alike_where_no_session_came():
+    shown = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=bool)
+    examined = np.array([[1.0, 0.5, 0.9, 0.7], [0.8, 0.1, 0.6, 0.7], [1.0, 0.5, 0.3, 0.7]])
+    theta = mean_examination(examined, shown, np.array([0, 1, 0]))
+    np.testing.assert_allclose(theta, [0.8, 0.1, (0.9 + 0.3) / 2, np.nan])
+
+
 def test_contexts_are_equally_frequent_and_differ_in_severity(world, tmp_path):
     log = simulate(world, tmp_path, "contextual", sessions=200_000)["train"]
     sessions = [log.sessions[log.contexts == c].sum() for c in (0, 1)]
@@ -325,6 +343,37 @@ def test_truth_of_rounds_is_comparable_where_all_are(tmp_path):
     own.write_text("position,theta,by_position\n1,0.5\n2,0.4\n")
     assert is_by_position([own])
     assert not any(is_by_position(paths) for paths in ([yes, no], [none], [none, yes]))
+
+
+def test_further_columns_are_the_mean_of_the_rounds_that_all_have_them(tmp_path):
+    first, second, plain, empty = (tmp_path / f"{name}.csv" for name in "abcd")
+    theta = np.array([0.8, 0.4])
+    write_truth(first, theta, alpha=np.array([0.5, 0.25]), beta=np.array([0.1, 0.0]))
+    write_truth(second, theta, alpha=np.array([0.7, 0.75]), continuation=np.array([0.9, 0.6]))
+    write_truth(plain, theta)
+    write_truth(empty, np.empty(0))
+    columns = read_truth_columns([first, second])
+    assert list(columns) == ["alpha"]
+    np.testing.assert_allclose(columns["alpha"], [0.6, 0.5])
+    assert read_truth_columns([first, plain]) == {}
+    assert read_truth_columns([first, empty]) == {}
+    assert read_truth([first, empty]) is None
+
+
+def test_truth_is_no_function_of_position_where_one_position_says_so(tmp_path):
+    path = tmp_path / "truth.csv"
+    path.write_text("position,theta,by_position\n1,1.0,true\n2,0.5,false\n")
+    assert not is_by_position([path])
+    path.write_text("position,theta\n1,1.0\n2,0.5\n")
+    assert is_by_position([path])
+
+
+@pytest.mark.parametrize("row", ["2,", "2", "2,much", "2,0.5,true,0.1,x"])
+def test_a_truth_that_is_cut_off_or_no_number_is_refused(tmp_path, row):
+    path = tmp_path / "truth.csv"
+    path.write_text(f"position,theta,by_position,alpha,beta\n1,1.0,true,0.4,0.1\n{row}\n")
+    with pytest.raises(UserError, match=r"truth\.csv"):
+        read_truth([path])
 
 
 def test_a_simulated_log_can_be_taken_in_with_its_truth(world, tmp_path):

@@ -174,6 +174,13 @@ def test_resampling_loses_no_session_however_rare_a_click_is():
     np.testing.assert_allclose(share, [1 / 1.001, 0.001 / 1.001, 0], atol=1e-5)
 
 
+def test_the_chance_of_a_first_click_is_never_above_1_by_rounding():
+    # P(click) over P(click here or later), of which the latter is the smaller one in float64.
+    p = np.array([[0.061, 1e-300], [0.23, 1e-300], [0.25, 1e-300], [0.435, 1e-300]])
+    assert (p[:, 0] / -np.expm1(np.log1p(-p[:, 0])) > 1).all()
+    assert clicks.first_click(p).tolist() == [[1, 1]] * 4
+
+
 def test_sessions_that_cannot_have_a_click_are_dropped():
     groups = clicks.simulate_sessions(
         np.array([5, 5]), Behaviour(np.array([[0.0, 0.0], [1.0, 0.0]])), np.random.default_rng(0),

@@ -8,7 +8,7 @@ from toys import make_log
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.choice import fit_clicks
-from ultrbench.propensity.confounder import policy_scores
+from ultrbench.propensity.confounder import PolicyScores, policy_scores
 from ultrbench.propensity.crossfit import estimate, spline_controls
 from ultrbench.propensity.estimate import find_estimator, read_propensity, write_estimate
 from ultrbench.ranking.crossfit import CrossFit
@@ -159,6 +159,23 @@ def test_a_round_without_scores_is_imitated_from_the_features():
     np.testing.assert_allclose(
         scores.values[:QUERIES], known.scores - known.scores.mean(), atol=1e-12
     )
+
+
+def test_scores_are_centred_and_standardised_by_hand_and_padding_has_none():
+    log = make_log(
+        [[0, 1, 2], [3, 4, -1]], queries=[0, 1], scores=[[3.0, 2.5, 2.0], [3.0, 2.0, np.nan]]
+    )
+    values = policy_scores(log, FEATURES).values
+    np.testing.assert_allclose(values, [[0.5, 0, -0.5], [0.5, -0.5, 0]])
+    scores = PolicyScores(np.array([[0.25, -0.25], [0, 0], [8, -8]]), np.array([0, 1, 2]), True)
+    assert scores.standardised().tolist() == [[1, -1], [0, 0], [1, -1]]
+
+
+def test_a_round_in_which_one_score_is_missing_is_imitated():
+    known = ordered(SEEN[:, 0])
+    known.scores[7, 2] = np.nan
+    scores = policy_scores(known, FEATURES, seed=1, **SIZE)
+    assert not scores.logged and np.isfinite(scores.values).all()
 
 
 def test_the_report_says_what_was_assumed(tmp_path):

@@ -16,6 +16,7 @@ from ultrbench.propensity.exposures import (
     Exposures,
     exposures,
     exposures_by_round,
+    follows_clicks,
     position_groups,
 )
 from ultrbench.propensity.fixed_effects import expected_ranks
@@ -160,6 +161,21 @@ def test_exposures_add_up_over_lists_and_keep_canonical_order():
     assert table.by_query(table.clicks).tolist() == [[7, 5]]
 
 
+def test_exposures_of_all_rounds_are_added_and_one_round_in_given_order_may_follow_clicks():
+    rounds = [
+        replace(make_log([[3, 1]], [(0, 1, n)], queries=[0]), rounds=np.array([r], dtype=np.uint8))
+        for r, n in enumerate((2, 5))
+    ]
+    log = concatenate(rounds)
+    table = exposures(log)
+    assert table.impressions.tolist() == [[0, 7], [7, 0]]
+    assert table.clicks.tolist() == [[0, 0], [7, 0]]
+    assert follows_clicks(log)
+    assert follows_clicks(replace(log, randomized=np.array([True, False])))
+    assert not follows_clicks(replace(log, randomized=np.array([True, True])))
+    assert not follows_clicks(rounds[1])
+
+
 def test_strong_groups_need_links_both_ways():
     chain = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]], dtype=bool)
     assert position_groups(chain) == [[1, 2, 3]]
@@ -236,3 +252,59 @@ def test_documents_that_move_within_one_round_alone_are_fitted_by_conditional_po
     assert fit.converged
     pooled = fit_effects(impressions, clicks)
     np.testing.assert_allclose(fit.relative, pooled.relative, rtol=1e-8)
+
+
+def test_documents_of_one_round_do_not_keep_those_of_both_from_being_compared():
+    # Expected clicks of theta = (1, .5) and a = (.4, .2, .6); only the first two are shown again.
+    before = np.array([[100.0, 0.0], [0.0, 100.0], [50.0, 0.0]])
+    after = np.array([[0.0, 100.0], [100.0, 0.0], [0.0, 0.0]])
+    theta, a = np.array([1.0, 0.5]), np.array([[0.4], [0.2], [0.6]])
+    rounds = [Exposures(np.zeros(3, np.int64), n, n * theta * a) for n in (before, after)]
+    fit = fit_sequential(rounds, np.empty((3, 0)), np.ones(2))
+    np.testing.assert_allclose(fit.relative, theta, rtol=1e-6)
+
+
+def sequential_moments(rounds, signals, theta):
+    """The moment conditions as the docstring of `fit_sequential` writes them, number by number."""
+    share, rate, exposure = [], [], []
+    for table in rounds:
+        e = (table.impressions * theta).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            share.append(table.impressions * theta / e[:, None])
+            rate.append(table.clicks.sum(axis=1) / e)
+        exposure.append(e)
+    moments = np.zeros(len(theta))
+    for r, table in enumerate(rounds):
+        seen = exposure[r] > 0
+        moments += (table.clicks - table.clicks.sum(axis=1)[:, None] * share[r])[seen].sum(axis=0)
+        known = np.hstack([np.where(seen[:, None], share[r], 0), signals])
+        ahead = []
+        for s in range(r + 1, len(rounds)):
+            both = seen & (exposure[s] > 0)
+            fitted = known @ np.linalg.pinv(known[both])
+            later = fitted @ share[s][both], np.exp(fitted @ np.log(exposure[s][both]))
+            ahead.append((s, both, *later))
+        for i in np.flatnonzero(seen):
+            rows = [(s, p[i], f[i]) for s, both, p, f in ahead if both[i]]
+            total = sum(f for _, _, f in rows)
+            if rows:
+                weight = exposure[r][i] * total / (exposure[r][i] + total)
+                predicted = sum(f * p for _, p, f in rows) / total
+                later_rate = sum(f * rate[s][i] for s, _, f in rows) / total
+                moments += weight * (share[r][i] - predicted) * (rate[r][i] - later_rate)
+    return moments
+
+
+def test_the_published_moments_are_zero_at_the_estimate_and_nowhere_near_it():
+    rng = np.random.default_rng(6)
+    worth, rounds = rng.uniform(0.2, 0.9, (60, 1)), []
+    for r in range(3):
+        impressions = rng.integers(1, 40, (60, 3)) * (rng.random((60, 3)) < 0.6)
+        impressions[20 * r : 20 * r + 5] = 0  # some documents miss a round
+        clicks = rng.binomial(impressions, worth * [0.9, 0.5, 0.3])
+        rounds.append(Exposures(np.arange(60), impressions.astype(float), clicks.astype(float)))
+    signals = rng.random((60, 2))
+    fit = fit_sequential(rounds, signals, np.ones(3))
+    assert fit.converged and len(fit.trace) < 20
+    np.testing.assert_allclose(sequential_moments(rounds, signals, fit.relative), 0, atol=1e-6)
+    assert np.abs(sequential_moments(rounds, signals, fit.relative * [1, 1, 1.01])).max() > 0.1

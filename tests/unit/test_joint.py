@@ -9,7 +9,7 @@ from toys import candidates, click, make_log, make_split
 
 from ultrbench.errors import UserError
 from ultrbench.propensity.estimate import find_estimator
-from ultrbench.propensity.lightgbm_position import expand_sessions
+from ultrbench.propensity.lightgbm_position import _Listener, expand_sessions
 from ultrbench.propensity.paird import PositionBiases, pair_counts
 from ultrbench.propensity.vectorization import Vectors
 from ultrbench.ranking.boosting import best_tree, boost, choose_trees, graded_lists, train
@@ -41,10 +41,10 @@ def clicked(split):
     return click(log, np.full(len(documents), 500), THETA, attraction(split.grades, 4), seed=3)
 
 
-def small_log():
+def small_log(*more):
     """Two lists that share a query and a document, one of them padded."""
     groups = [(0, 0b001, 4), (0, 0b110, 2), (0, 0b000, 9), (0, 0b111, 1)]
-    groups += [(1, 0b010, 5), (1, 0b001, 7)]
+    groups += [(1, 0b010, 5), (1, 0b001, 7), *more]
     return make_log([[4, 2, 0], [0, 2, -1]], groups, queries=[0, 0])
 
 
@@ -85,7 +85,7 @@ def brute_force(shown, pairs, scores, plus, minus):
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_paird_follows_its_equations(p):
-    shown = small_log()
+    shown = small_log((0, 0b100, 3))  # every pair of positions occurs both ways
     cell = np.array([[2, 1, 0], [0, 1, 0]])
     biases = PositionBiases(shown, cell, p=p, tolerance=1e-9)
     pairs = pair_counts(shown)
@@ -131,15 +131,18 @@ def test_the_published_regulariser_keeps_t_plus_near_the_square_root_of_theta(sp
 
 
 @pytest.mark.parametrize(
-    ("groups", "sentence"),
+    ("masks", "sentence"),
     [
-        ([(0, 0b01, 3)], "position 2 is never clicked above another document"),
-        ([(0, 0b11, 3)], "position 1 is never clicked above another document"),
+        ([0b01], "position 2 is never clicked above another document"),
+        ([0b11], "position 1 is never clicked above another document"),
+        ([0b011, 0b101], "position 1 is never passed over for another document"),
     ],
 )
-def test_paird_refuses_a_position_that_is_in_no_pair(groups, sentence):
+def test_paird_refuses_a_position_that_is_in_no_pair(masks, sentence):
+    positions = 3 if len(masks) == 2 else 2
+    log = make_log([range(positions)], [(0, mask, 3) for mask in masks])
     with pytest.raises(UserError, match=sentence):
-        run("paird", make_split([2]), make_log([[0, 1]], groups))
+        run("paird", make_split([positions]), log)
 
 
 def vector_loss(vectors, log, cell):
@@ -158,19 +161,39 @@ def test_each_tree_of_vectorization_sees_the_gradient_of_its_dimension():
     vectors = Vectors(shown, cell, 3, dimensions=2, learning_rate=0.1)
     objective, scores, rng = vectors.objective(), np.zeros(3), np.random.default_rng(0)
     for tree in range(12):
-        gradient, _ = objective(scores, None)
+        gradient, hessian = objective(scores, None)
         for row in range(3):
             entry = row, tree % 2
             before, values = vectors.relevance[entry], []
-            for step in (1e-5, -1e-5):
+            for step in (1e-4, 0, -1e-4):
                 vectors.relevance[entry] = before + step
                 values.append(vector_loss(vectors, shown, cell))
             vectors.relevance[entry] = before
-            np.testing.assert_allclose((values[0] - values[1]) / 2e-5, gradient[row], atol=1e-8)
+            up, here, down = values
+            np.testing.assert_allclose((up - down) / 2e-4, gradient[row], atol=1e-8)
+            np.testing.assert_allclose((up - 2 * here + down) / 1e-8, hessian[row], atol=1e-6)
         scores = scores + rng.normal(size=3)
+    # Observation vectors rest for five trees.
+    assert [set(observation) == {1.0} for observation in vectors.trace[:6]] == [True] * 5 + [False]
     share = shown.sessions @ shown.shown
     np.testing.assert_allclose(share @ vectors.observation / share.sum(), 1)
     assert np.ptp(vectors.observation, axis=0).min() > 0
+
+
+def test_the_curvature_of_vectorization_is_the_slope_of_its_gradient():
+    vectors = Vectors(
+        small_log(), np.array([[2, 1, 0], [0, 1, 0]]), 3, dimensions=1, learning_rate=1
+    )
+    vectors.observation[:, 0] = [1.0, 0.5, 0.2]
+    hessian = vectors.gradients()[1]
+    # With r = 1 the observation of a position is the dot product of all its cells.
+    for k in range(3):
+        slopes = []
+        for step in (1e-5, -1e-5):
+            vectors.observation[k, 0] += step
+            slopes.append(vectors.gradients()[0][:, k])
+            vectors.observation[k, 0] -= step
+        np.testing.assert_allclose(hessian[:, k], (slopes[0] - slopes[1]) / 2e-5, atol=1e-9)
 
 
 def test_observation_vectors_come_to_the_log_of_theta_where_relevance_is_constant():
@@ -230,6 +253,16 @@ def test_the_fewest_documents_of_a_leaf_grow_with_the_rows(monkeypatch, document
     # Three documents, which stand in ten rows.
     run("lightgbm_position", make_split([5]), small_log(), trees=1, min_data_in_leaf=documents)
     assert asked == [rows]
+
+
+def test_factors_are_read_from_lightgbm_s_messages_and_only_warnings_pass_on(capsys):
+    listener = _Listener(2)
+    for message in ("[Debug] 1       -0.25\n", "[Debug] 7 leaves in a tree", "[Info] 2 positions"):
+        listener.info(f"[LightGBM] {message}")
+    np.testing.assert_array_equal(listener.factors, [np.nan, -0.25])
+    assert capsys.readouterr().out == ""
+    listener.info("[LightGBM] [Warning] No further splits")
+    assert capsys.readouterr().out == "[LightGBM] [Warning] No further splits\n"
 
 
 def test_lightgbm_finds_the_order_of_positions_and_gives_no_propensity(split, clicked):

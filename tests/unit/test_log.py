@@ -99,7 +99,7 @@ def test_concatenate_pads_to_the_wider_log_and_keeps_every_click(left, right):
         np.testing.assert_array_equal(part.scores[:, :width], log.scores)
         np.testing.assert_array_equal(part.clicks[:, :width], log.clicks)
         np.testing.assert_array_equal(part.queries, log.queries)
-        assert not part.shown[:, width:].any()
+        assert (part.documents[:, width:] == -1).all()
         assert np.isnan(part.scores[:, width:]).all()
 
 

@@ -216,6 +216,7 @@ def test_an_estimate_of_ones_own_is_made_of_propensities(change: dict, words: st
         (Behaviour(np.ones((2, 2))), r"shape \[2, 2\]; lists and positions are \[3, 2\]"),
         (Behaviour(np.full((3, 2), np.nan)), "no probabilities"),
         (Behaviour(np.full((3, 2), -0.5)), "no probabilities"),
+        (Behaviour(np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 1.5]])), "no probabilities"),
         (Behaviour(np.ones((3, 2)), np.array("often")), "`examination` has values that are no"),
         (
             Behaviour(np.ones((3, 2)), np.arange(6).reshape(3, 2, 1) / 9, by_position=True),

@@ -240,6 +240,17 @@ def test_the_ratio_of_relevance_is_clipped_and_underflow_is_no_division_by_zero(
     assert examination_update(log, np.zeros((1, 3))).tolist() == [1, 1, 1]
 
 
+def test_positions_that_no_click_tells_of_are_nan_and_the_others_as_they_are():
+    # No click on the list of three; three clicks and one on that of two.
+    log = make_log([[0, 1, 2], [3, 4, -1]], [(0, 0, 5), (1, 0b01, 3), (1, 0b10, 1)])
+    np.testing.assert_allclose(examination_update(log, np.ones((2, 3))), [1, 1 / 3, np.nan])
+    # Selected lists keep the width of those that were left out.
+    wide = make_log([[3, 4, -1]], [(0, 0b01, 3), (0, 0b10, 1)])
+    np.testing.assert_allclose(examination_update(wide, np.ones((1, 3))), [1, 1 / 3, np.nan])
+    single = make_log([[0, 1]], [(0, 0b01, 1)])
+    assert examination_update(single, np.ones((1, 2))).tolist() == [1, 0]
+
+
 def test_dla_recovers_theta_under_a_random_policy():
     split = make_split([8] * 500, seed=2)
     documents = np.arange(4000).reshape(500, 8)[:, :6]

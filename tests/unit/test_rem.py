@@ -108,6 +108,23 @@ def fit(log, split, **changed):
     return find_estimator("rem")(log, features=split.features, seed=1, **parameters | changed)
 
 
+def test_trees_are_chosen_by_the_likelihood_of_the_clicks(monkeypatch):
+    losses = []
+
+    def boost(self, objective, loss):
+        losses.extend(loss(np.array(scores)) for scores in ([0.0, 0.0], [1.0, -1.0]))
+        return np.zeros(2)
+
+    monkeypatch.setattr("ultrbench.propensity.rem.CrossFit.boost", boost)
+    log = make_log([[0], [1]], [(0, 1, 6), (0, 0, 2), (1, 1, 2), (1, 0, 10)])
+    fit(log, make_split([1, 1]))
+    for loss, scores in zip(losses, ([0, 0], [1, -1]), strict=True):
+        # 8 clicks in 20 impressions are where boosting starts.
+        p, q = 1 / (1 + np.exp(-np.log(8 / 20) - np.array(scores)))
+        clicks = [6 * np.log(p), 2 * np.log(1 - p), 2 * np.log(q), 10 * np.log(1 - q)]
+        assert loss == pytest.approx(-sum(clicks))
+
+
 def world(noise_only):
     split = make_split([5] * 400, seed=1)
     documents = candidates(split, width=4)

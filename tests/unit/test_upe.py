@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ultrbench.errors import UserError
-from ultrbench.propensity.upe import backdoor_adjusted, estimate, estimate_scaled
+from ultrbench.propensity.upe import (
+    backdoor_adjusted,
+    displayed_examination,
+    estimate,
+    estimate_scaled,
+)
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import simulate_sessions
 from ultrbench.simulation.log import ClickLog
@@ -59,6 +64,15 @@ def test_averaging_softmaxes_flattens(seed, spread):
     assert np.log(got)[-1] > logits[-1] + (0.1 if spread > 1 else -0.03)
 
 
+def test_examination_is_a_softmax_of_what_is_shown_at_any_height():
+    shown = np.array([[True, True, True], [True, True, False]])
+    h = np.array([[0.0, 0.0, 0.0], [np.log(3), 0.0, 5.0]])
+    logits = np.log([2.0, 1.0, 1.0])
+    expected = [[1 / 2, 1 / 4, 1 / 4], [6 / 7, 1 / 7, 0]]
+    for height in (0.0, 1000.0, -1000.0):
+        np.testing.assert_allclose(displayed_examination(logits, h + height, shown), expected)
+
+
 def test_short_lists_do_not_enter_positions_they_lack():
     logits = np.log([1.0, 0.5, 0.25])
     shown = np.array([[True, True, True], [True, True, False]])
@@ -90,6 +104,13 @@ def test_the_policy_s_scale_matters_to_upe_and_not_to_upe_scaled():
     assert (theta["upe", 2.1] > TRUTH + 0.3)[1:].all()
 
 
+def test_a_position_that_nobody_clicked_is_named():
+    log, features = world(slope=0.7, queries=100)
+    silent = log.with_clicks(log.click_list, log.mask & np.uint64(0b1011), log.count)
+    with pytest.raises(UserError, match="position 3"):
+        estimate(silent, features=features, seed=1, **SETTINGS)
+
+
 def test_scores_that_leave_nothing_to_the_position_are_refused():
     log, features = world(slope=0.7, scale=1e6, queries=100)
     with pytest.raises(UserError, match="leave the positions nothing to explain"):
@@ -113,6 +134,8 @@ def test_without_backdoor_the_policy_s_effect_stays_in_theta():
     naive = log.clicks.sum(axis=0)
     np.testing.assert_allclose(logged.relative, naive / naive[0], rtol=0.15)
     assert (np.log(logged.relative) < TRUTH - 0.2)[1:].all()
+    learned = estimate_scaled(log, features=features, seed=1, **common, backdoor="none")
+    np.testing.assert_allclose(learned.relative, logged.relative, rtol=0.05)
     adjusted = estimate(log, features=features, seed=1, **common)
     assert np.abs(np.log(adjusted.relative) - TRUTH).max() < 0.2
 

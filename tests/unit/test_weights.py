@@ -328,6 +328,50 @@ def test_trust_names_a_position_of_which_the_lists_tell_nothing():
     short = make_log([[0, 1], [1, -1]], [(0, 1, 3), (1, 1, 2)], queries=[0, 0], randomized=True)
     with pytest.raises(UserError, match="at position 2"):
         affine_parameters(short, np.array([[0.9, 0.5], [0.1, 0.2]]))
+    once = make_log([[0, 1], [1, -1]], [(0, 3, 1), (1, 1, 2)], queries=[0, 0], randomized=True)
+    with pytest.raises(UserError, match="at position 2"):
+        affine_parameters(once, np.array([[0.9, 0.5], [0.1, 0.2]]))
+    # The mean of three times .1 is not .1 in floating point.
+    thrice = make_log([[0, 1], [1, 0]], [(0, 1, 2), (1, 3, 1)], queries=[0, 0], randomized=True)
+    with pytest.raises(UserError, match="at position 2"):
+        affine_parameters(thrice, np.array([[0.9, 0.1], [0.2, 0.1]]))
+
+
+def test_trust_is_a_weighted_regression_at_each_position():
+    shown = np.array([[0, 1, 2], [1, 2, 3], [2, 3, -1], [3, 0, 1]])
+    sessions = np.array([40, 10, 30, 20])
+    clicks = np.array([[30, 6, 0], [2, 5, 0], [9, 21, 0], [11, 4, 0]])
+    groups = [(row, 1 << k, n) for row, counts in enumerate(clicks) for k, n in enumerate(counts)]
+    groups += [(row, 0, n) for row, n in enumerate(sessions - clicks.sum(axis=1))]
+    log = make_log(shown, [group for group in groups if group[2]], queries=[0] * 4, randomized=True)
+    signal = np.array([[0.9, 0.2, 0.4], [0.1, 0.3, 0.5], [0.3, 0.8, np.nan], [0.4, 0.1, 0.2]])
+    slopes, rates = [], []
+    for k in range(3):
+        rows = shown[:, k] >= 0
+        n = sessions[rows]
+        rate = clicks[rows, k] / n
+        slopes.append(np.polyfit(signal[rows, k], rate, 1, w=np.sqrt(n))[0])
+        rates.append(np.average(rate, weights=n))
+    alpha, beta = affine_parameters(log, signal)
+    # Nobody clicked at position 3, so that alpha is 0 there and says nothing of gamma's mean.
+    np.testing.assert_allclose(alpha, np.array(slopes) / slopes[0], atol=1e-12)
+    mean = min(rates[0] / alpha[0], rates[1] / alpha[1])
+    np.testing.assert_allclose(beta, rates - alpha * mean, atol=1e-12)
+    assert alpha[2] == 0 and (alpha[:2] > 0).all()
+
+
+def test_trust_takes_randomised_lists_of_one_session_each_and_rises_at_the_first_position():
+    rng = np.random.default_rng(5)
+    shown = np.arange(400).reshape(200, 2)
+    features = rng.random((400, 1)).astype(np.float32)
+    masks = (rng.random(shown.shape) < features[shown, 0] * [0.8, 0.5]) @ [1, 2]
+    log = make_log(shown, [(row, int(m), 1) for row, m in enumerate(masks)], randomized=True)
+    size = {"folds": 2, "trees": 5, "leaves": 3, "learning_rate": 0.2}
+    estimate = find_estimator("trust")(log, features=features, seed=1, **size)
+    assert 0 < estimate.columns["alpha"][1] < 1.5
+    falls = make_log([[0, 1], [1, 0]], [(0, 0b11, 5), (1, 0b00, 5)], queries=[0, 0])
+    with pytest.raises(UserError, match="clicks at position 1 do not rise"):
+        affine_parameters(falls, np.array([[0.1, 0.9], [0.9, 0.1]]))
 
 
 def test_lists_of_a_query_without_sessions_count_alike_and_queries_may_start_anywhere():

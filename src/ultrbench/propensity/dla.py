@@ -32,7 +32,7 @@ def examination_update(log: ClickLog, relevance: np.ndarray) -> np.ndarray:
     log : ClickLog
         Displayed lists with clicks.
     relevance : numpy.ndarray
-        float64 ``[lists, positions]``, positive; any scale a list.
+        float64 ``[lists, positions]``, 0 or more, also where padded; any scale a list.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def examination_update(log: ClickLog, relevance: np.ndarray) -> np.ndarray:
     """
     relevance = np.maximum(relevance, SMALLEST)  # a softmax may underflow
     ratio = np.minimum(relevance[:, :1] / relevance, RATIO_LIMIT)
-    targets = log.clicks * np.where(log.shown, ratio, 0.0)
+    targets = log.clicks * ratio
     by_position = targets.sum(axis=0)
     by_length = np.bincount(log.shown.sum(axis=1), targets.sum(axis=1), log.positions + 1)
     theta = np.full(log.positions, np.nan)

@@ -11,6 +11,8 @@ from ultrbench.ranking.objectives import list_softmax
 from ultrbench.ranking.targets import sum_by_document
 from ultrbench.simulation.log import ClickLog
 
+ROUNDING = 1e-12
+
 
 def affine_parameters(log: ClickLog, signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return alpha and beta of P(click at k) = alpha_k gamma + beta_k, from randomised lists.
@@ -54,10 +56,12 @@ def affine_parameters(log: ClickLog, signal: np.ndarray) -> tuple[np.ndarray, np
     """
     n = log.shown * log.sessions[:, None].astype(np.float64)
     total = n.sum(axis=0)
-    x = np.where(log.shown, signal, 0.0)
-    x = x - (n * x).sum(axis=0) / np.maximum(total, 1)
+    known = np.where(log.shown, signal, 0.0)
+    x = known - (n * known).sum(axis=0) / np.maximum(total, 1)
     spread = (n * x**2).sum(axis=0)
-    if still := (np.flatnonzero(spread == 0) + 1).tolist():
+    # Equal numbers differ from their mean by rounding.
+    alike = spread <= ROUNDING**2 * (n * known**2).sum(axis=0)
+    if still := (np.flatnonzero(alike) + 1).tolist():
         raise UserError(
             "estimator trust: the randomised lists show no documents of different predicted"
             f" relevance at position {still[0]}, so that nothing is known of trust there; log more"
