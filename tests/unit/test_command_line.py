@@ -348,6 +348,9 @@ def test_sizes_that_do_not_fit_each_other_are_refused(inside, capsys):
     about.write_text(about.read_text().replace('"documents": 261', '"documents": 262'))
     said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
     assert "test has 261 documents, not 262" in said
+    about.write_text(about.read_text().replace("features_sha256", "sha"))
+    said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
+    assert "no checksums of the features, as an older version" in said
 
 
 @pytest.fixture

@@ -177,6 +177,8 @@ def dataset_folder(folder: Path) -> Path:
     about = folder / "dataset.json"
     with reading(about, "what `python -m ultrbench data` says of a data set"):
         read = read_json(about)
+        if "features_sha256" not in read:
+            raise ValueError("it notes no checksums of the features, as an older version did not")
         for split in SPLITS:
             sizes = (read["splits"][split]["queries"], read["splits"][split]["documents"])
             lists = read_split(folder, split)
