@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ultrbench.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def own_file(kind: str) -> str | None:
@@ -45,8 +48,9 @@ def own_problem(kind: str) -> str | None:
         return f"there is no file {file} in {Path.cwd()}; write it, or put its path right."
     try:
         body = ast.parse(Path(file).read_bytes()).body
-    except (SyntaxError, ValueError) as error:
-        return f"{file}:{getattr(error, 'lineno', None) or 1}: {error}; put this right."
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        said = str(error) or "it is nested too deep"
+        return f"{file}:{getattr(error, 'lineno', None) or 1}: {said}; put this right."
     defined = [part.name for part in body if isinstance(part, ast.FunctionDef)]
     if name not in defined:
         there = ", ".join(defined) or "none"
@@ -90,7 +94,11 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     own.__file__ = file
     with _told(file, "the file cannot be imported: "):
         exec(compile(Path(file).read_bytes(), file, "exec"), own.__dict__)
-    function = getattr(own, kind.rpartition(":")[2])
+    function = getattr(own, kind.rpartition(":")[2], None)
+    if not callable(function):
+        raise UserError(
+            f"{kind}: once {file} has run, this is no function any more; put this right"
+        )
 
     @functools.wraps(function)
     def told(*arguments: Any, **keys: Any) -> Any:
@@ -100,14 +108,28 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     return told
 
 
+def read_only(array: "np.ndarray") -> "np.ndarray":
+    """Return a view that code of one's own cannot write to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 @contextmanager
 def _told(file: str, what: str = "") -> Iterator[None]:
     """Tell of an error in a file of one's own by the lines of the file that led to it."""
     try:
         yield
-    except (UserError, MemoryError):
+    except (UserError, MemoryError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         steps = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
         lines = list(dict.fromkeys(f"{file}:{step.lineno}" for step in steps))
         at = " > ".join(lines if len(lines) < 4 else [lines[0], "...", lines[-1]]) or file

@@ -324,6 +324,14 @@ def test_a_flipped_bit_in_bins_or_a_log_is_found(inside, capsys):
             Path(name).write_bytes(flipped)
             assert Path(name).name in refused(capsys, *command)
         Path(name).write_bytes(whole)
+    for split in ("train", "vali", "test"):
+        features = Path(f"synthetic/{split}.features.npy")
+        whole = features.read_bytes()
+        features.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+        assert f"the features of {split} have changed since" in refused(capsys, *command)
+        features.write_bytes(whole.replace(b"\n", b"\r\n", 1))
+        assert f"{split}.features.npy" in refused(capsys, *command)
+        features.write_bytes(whole)
     Path("strong.vali.bin").unlink()
     assert "strong.vali.bin: these are not the binned features" in refused(capsys, *command)
 
@@ -340,6 +348,9 @@ def test_sizes_that_do_not_fit_each_other_are_refused(inside, capsys):
     about.write_text(about.read_text().replace('"documents": 261', '"documents": 262'))
     said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
     assert "test has 261 documents, not 262" in said
+    about.write_text(about.read_text().replace("features_sha256", "sha"))
+    said = refused(capsys, *["clicks", "synthetic", "strong.npz", "--output", "new"])
+    assert "no checksums of the features, as an older version" in said
 
 
 @pytest.fixture

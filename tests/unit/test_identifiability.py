@@ -145,6 +145,12 @@ def test_overlap_does_not_depend_on_a_round_s_scale():
     assert score_overlap(scaled) == pytest.approx(score_overlap(log))
 
 
+def test_positions_that_nobody_looks_at_weigh_nothing():
+    assert effective_clicks(np.array([10.0, 0.0]), np.array([1.0, 0.0])) == 10
+    assert effective_clicks(np.array([0.0, 10.0, 0.0]), np.array([0.0, 0.5, np.nan])) == 10
+    assert effective_clicks(np.zeros(2), np.zeros(2)) == 0
+
+
 def test_effective_number_of_clicks():
     # Weights 1 and 4: (12 + 4 * 4)^2 / (12 + 4 * 16).
     assert effective_clicks(np.array([12.0, 4.0]), np.array([1.0, 0.25])) == pytest.approx(

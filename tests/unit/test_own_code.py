@@ -1,6 +1,7 @@
 """Functions in a file of one's own: what is refused, and in which words."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,11 @@ from toys import make_split
 
 from ultrbench.errors import UserError
 from ultrbench.own_code import find_function
-from ultrbench.propensity.estimate import refuse_wrong_estimate, up_to_scale
+from ultrbench.propensity.estimate import (
+    refuse_wrong_estimate,
+    refuse_wrong_numbers,
+    up_to_scale,
+)
 from ultrbench.simulation.behaviour import Behaviour, refuse_wrong_behaviour
 from ultrbench.simulation.policies import score_documents
 from ultrbench.stages.diagnosis import _can_work
@@ -119,6 +124,27 @@ def test_arguments_that_the_function_does_not_take_are_a_sentence(folder: Path) 
         find_function({}, "mine.py:estimate")(1, features=2)
 
 
+@pytest.mark.parametrize("content", [b"x = " + b"-" * 10**6 + b"1\n", b"x = " + b"(" * 500])
+def test_a_file_that_python_cannot_hold_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "mine.py").write_bytes(content)
+    (sentence,) = problems(estimator())
+    assert "mine.py:1: " in sentence and "nested" in sentence
+
+
+@pytest.mark.parametrize("end", ["del estimate", "estimate = 3"])
+def test_a_function_that_does_not_stay_is_refused(folder: Path, end: str) -> None:
+    (folder / "mine.py").write_text(f"def estimate(log):\n    pass\n{end}\n")
+    with pytest.raises(UserError, match=r"mine\.py:estimate: .* no function any more"):
+        find_function({}, "mine.py:estimate")
+
+
+@pytest.mark.parametrize("error", ["GeneratorExit", "BaseException", "SystemExit"])
+def test_whatever_a_function_raises_is_told_by_its_line(folder: Path, error: str) -> None:
+    (folder / "mine.py").write_text(f"def estimate(log):\n    raise {error}('mine')\n")
+    with pytest.raises(UserError, match=rf"mine\.py:2: {error}: mine"):
+        find_function({}, "mine.py:estimate")(None)
+
+
 @pytest.mark.parametrize(
     ("relative", "words"),
     [
@@ -138,6 +164,12 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         ({"identified": np.bool_(True)}, "`identified` as bool"),
         ({"notes": "a sentence"}, "`notes` as str; a tuple of sentences"),
         ({"notes": [1]}, "`notes` as list; a tuple of sentences"),
+        ({"notes": ("a\n| b |",)}, "`notes` as tuple; a tuple of sentences, each in one line"),
+        ({"notes": ("\ud800",)}, "`notes` as tuple; a tuple of sentences, each in one line"),
+        ({"trace": [[1.0, float("nan")]]}, "`trace` as list; a list of lists of finite"),
+        ({"trace": [[1.0, 10**400]]}, "`trace` as list; a list of lists of finite"),
+        ({"columns": {"theta": np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
+        ({"columns": {3: np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
         ({"trace": np.ones((3, 2))}, "`trace` as ndarray; a list of lists"),
         ({"trace": [np.ones(2)]}, "`trace` as list; a list of lists"),
         ({"columns": np.ones(2)}, "`columns` as ndarray; a dict"),
@@ -149,6 +181,31 @@ def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -
     estimate = up_to_scale(np.ones(2), **outcome)
     with pytest.raises(UserError, match=rf"mine\.py:estimate returned {words}"):
         refuse_wrong_estimate(estimate, "mine.py:estimate", 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"relative": np.array([1, 0.0])}, "`relative` 0 at position 2; a number above 0"),
+        ({"relative": np.array([1, -0.5])}, "`relative` -0.5 at position 2"),
+        ({"relative": np.array([1, np.inf])}, "`relative` inf at position 2"),
+        ({"relative": np.array([1, np.nan])}, "`relative` nan at position 2"),
+        ({"relative": np.array([1, 1e-300])}, "`relative` 1e-300 at position 2"),
+        ({"relative": np.array([0.8, 0.4])}, "`relative` 0.8 at position 1; 1 is wanted"),
+        ({"theta": np.array([2.0, 1.0])}, "`theta` 2 at position 1; a probability"),
+        ({"theta": np.array([0.5, 0.0])}, "`theta` 0 at position 2; a probability"),
+        ({"theta": np.array([0.5, 0.5])}, "`theta` 0.5 at position 2; it is not `relative` times"),
+        ({"standard_error": np.array([0, -1.0])}, "`standard_error` -1 at position 2"),
+        ({"trace": [[1.0, 0.5], [1.0]]}, "a `trace` whose steps are not 2 numbers"),
+        ({"standard_error": np.array([0, np.inf])}, "`standard_error` inf at position 2"),
+    ],
+)
+def test_an_estimate_of_ones_own_is_made_of_propensities(change: dict, words: str) -> None:
+    sound = replace(up_to_scale(np.array([1, 0.5])), theta=np.array([0.6, 0.3]))
+    refuse_wrong_numbers(sound, "mine.py:estimate")
+    refuse_wrong_numbers(up_to_scale(np.ones(2), np.zeros(2)), "mine.py:estimate")
+    with pytest.raises(UserError, match=rf"mine\.py:estimate returned {words}"):
+        refuse_wrong_numbers(replace(sound, **change), "mine.py:estimate")
 
 
 @pytest.mark.parametrize(
@@ -170,6 +227,10 @@ def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -
             "or with clicks",
         ),
         (
+            Behaviour(np.ones((3, 2)), np.array([[[1.0], [0.0]]]), by_position=True),
+            "position 2 is never examined",
+        ),
+        (
             Behaviour(np.ones((3, 2)), parameters={"alpha": np.ones(3)}),
             r"parameter `alpha` has shape \[3\]; one number for each of the 2 positions",
         ),
@@ -187,6 +248,12 @@ def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> N
         ("{'train': [1.0] * 6, 'test': [1.0]}", "each of the 3 documents of test is wanted"),
         ("{'train': [1.0] * 6, 'test': [float('nan')] * 3}", "one finite score"),
         ("[1.0] * 9", "a dict is wanted"),
+        ("{'train': [1j] * 6, 'test': [1j] * 3}", "a dict is wanted"),
+        ("{'train': ['1'] * 6, 'test': ['1'] * 3}", "a dict is wanted"),
+        ("{'train': [10**400] * 6, 'test': [10**400] * 3}", "a dict is wanted"),
+        ("splits['train'].grades.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
+        ("order.sort()", r"mine\.py:2: ValueError: .*read-only"),
+        ("splits.clear()", "a dict is wanted with the scores of the documents of train, test"),
     ],
 )
 def test_a_policy_must_score_every_document(folder: Path, body: str, words: str) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from toys import make_split
 import ultrbench
 from ultrbench.datasets.split import write_split
 from ultrbench.errors import UserError
-from ultrbench.files import read_arrays, read_json, write_json
+from ultrbench.files import read_arrays, read_json, write_json, write_text
 from ultrbench.propensity.estimate import read_propensity
 from ultrbench.ranking.model import predict
 from ultrbench.simulation.clicks import attraction
@@ -24,6 +25,7 @@ from ultrbench.simulation.log import concatenate, log_files, read_log, read_roun
 from ultrbench.simulation.truth import read_truth, write_truth
 from ultrbench.stages.clicks import simulate_clicks
 from ultrbench.stages.evaluation import evaluate_rankers
+from ultrbench.stages.job import job
 from ultrbench.stages.policies import train_policy
 from ultrbench.stages.propensity import estimate_propensity
 from ultrbench.stages.ranking import train_ranker
@@ -346,6 +348,7 @@ def test_test_queries_without_any_relevant_document_are_refused(world, tmp_path,
 IMPORTS = """
 import json, sys
 from pathlib import Path
+from types import SimpleNamespace
 sys.path.insert(0, {tests!r})
 import test_stages
 data, run, out = Path({data!r}), Path({run!r}), Path({out!r})
@@ -499,9 +502,34 @@ def test_a_log_on_a_full_disk_is_a_sentence(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_an_exit_and_an_interrupt_pass(tmp_path):
+def test_an_exit_passes_and_an_interrupt_is_a_word(tmp_path):
     assert run_job(tmp_path, "raise SystemExit(7)")[0].returncode == 7
-    assert "KeyboardInterrupt" in run_job(tmp_path, "raise KeyboardInterrupt")[0].stderr
+    done, log = run_job(tmp_path, "raise KeyboardInterrupt")
+    assert (done.returncode, done.stderr) == (1, "ultrbench: interrupted\n")
+    assert log == "to the log\ninterrupted\n"
+
+
+def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made, mine = Path("results/made.csv"), Path("mine.csv")
+    mine.write_text("0.5")
+    reader = SimpleNamespace(log=["log"], input=[str(made), str(mine.resolve()), str(mine)])
+    with job(SimpleNamespace(log=["log"], output=[str(made), str(tmp_path / "runs")])):
+        (tmp_path / "runs").mkdir()
+        write_text(made, "0.25")
+    with job(reader):
+        pass
+    made.write_text("0.35")
+    mine.write_text("0.6")  # no job wrote this one
+    with job(reader, largest=3):
+        pass
+    with pytest.raises(SystemExit), job(reader):
+        pytest.fail("the job has begun")
+    assert "results/made.csv is not what its job wrote" in capsys.readouterr().err
+    with job(SimpleNamespace(log=["log"], output=[str(made)])):
+        write_text(made, "0.35")
+    with job(reader):
+        pass
 
 
 def test_libraries_that_a_job_loads_have_one_thread(tmp_path):

@@ -82,6 +82,21 @@ def test_an_exported_run_has_the_numbers_of_the_arrays(tmp_path):
     assert not (tmp_path / "no.txt").exists()
 
 
+@pytest.mark.parametrize("grade", ["1001", "100000", "9" * 400])
+def test_a_grade_whose_gain_no_number_holds_is_refused(tmp_path, grade):
+    path = tmp_path / "qrels.txt"
+    path.write_text(f"1 0 a 1\n1 0 b {grade}\n")
+    with pytest.raises(
+        UserError, match=r"qrels\.txt:2: query 1, document b: the grade .* above 1000"
+    ):
+        trec.read_qrels(path)
+    with pytest.raises(UserError, match="ymax = 1001 is above 1000"):
+        trec.evaluate_run({"1": {"a": 1.0}}, {"1": {"a": 1}}, ["ERR"], ymax=1001)
+    path.write_text("1 0 a 1\n1 0 b 1000\n")
+    table = trec.evaluate_run({"1": {"a": 2.0, "b": 1.0}}, trec.read_qrels(path), ["nDCG", "ERR"])
+    assert np.isfinite(table.to_numpy(dtype=float)).all()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,6 +1,7 @@
 """The workflow end to end: what runs, what runs again, and that bytes repeat."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -360,6 +361,15 @@ def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) ->
     [
         ({"registry": 5}, "registry: the path of a YAML file is wanted"),
         ({"downloads": "data {2020}"}, "data {2020}: the path of a file must not hold a brace"),
+        ({"registry": "x" * 300}, "File name too long"),
+        ({"claims": "x" * 300}, "File name too long"),
+        (
+            {
+                "study": {"settings": ["own"]},
+                "settings": {"own": {"click_log": "x" * 300, "methods": ["naive"]}},
+            },
+            "File name too long; put the configuration right",
+        ),
     ],
 )
 def test_a_path_that_cannot_be_is_a_sentence(study: Study, change: dict, words: str) -> None:
@@ -380,6 +390,23 @@ def test_a_file_in_place_of_the_results_is_a_sentence(study: Study) -> None:
     assert "ultrbench: results is a file" in printed
     assert "Traceback" not in printed
     assert (study.folder / "results").read_text() == "mine"
+    (study.folder / "results").unlink()
+    (study.folder / "results").mkdir()
+    (study.folder / "results/runs").write_text("mine")
+    assert "ultrbench: results/runs is a file" in study.run("-n", ok=False)
+
+
+def test_a_digit_that_changed_in_a_result_stops_what_reads_it(rerun: Study) -> None:
+    """Bits flip without a word to the clock, and a digit is as good as another to a reader."""
+    model = rerun.folder / "results/runs/tiny/weak/dynamic/seed1/naive/round0/ranker.txt"
+    text, times = model.read_text(), model.stat()
+    at = text.index("leaf_value=") + len("leaf_value=") + 5
+    model.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
+    os.utime(model, ns=(times.st_atime_ns, times.st_mtime_ns))
+    arguments = ("--cores", "1", "--forcerun", "simulate_clicks", "--until", "simulate_clicks")
+    printed = rerun.run(*arguments, ok=False)
+    assert "naive/round0/ranker.txt is not what its job wrote" in printed
+    assert "Traceback" not in printed
 
 
 def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:

@@ -27,10 +27,14 @@ if not Path("config/config.yaml").exists():
         "of the Snakefile, or give a --directory that has a copy of config/"
     )
 
-if Path("results").exists() and not Path("results").is_dir():
-    sys.exit(
-        "ultrbench: results is a file; results go into a folder of that name, so take it away"
-    )
+for folder in [
+    "",
+    *"data policies runs evaluation tables figures logs benchmarks".split(),
+]:
+    if Path("results", folder).is_file():
+        sys.exit(
+            f"ultrbench: {Path('results', folder)} is a file; a folder is wanted, take it away"
+        )
 
 try:
     SCHEMAS = {

@@ -1,6 +1,6 @@
 from ultrbench.stages.job import job, replicates
 
-with job(snakemake):
+with job(snakemake, largest=1 << 62):
     from pathlib import Path
 
     from ultrbench.stages.policies import train_policy

@@ -11,7 +11,7 @@ from typing import Any
 
 import ultrbench
 from ultrbench.errors import UserError
-from ultrbench.files import half_of, read_arrays, read_json, reading
+from ultrbench.files import half_of, read_arrays, read_json, reading, sha256_of
 
 ROOT = Path(ultrbench.__file__).parents[2]
 ABOUT_LOG = "log.json"
@@ -167,7 +167,7 @@ def dataset_folder(folder: Path) -> Path:
     ultrbench.errors.UserError: nowhere: no folder of a prepared data set (it has no dataset.json);
     make one with `python -m ultrbench data`
     """
-    from ultrbench.datasets.split import SPLITS, read_split
+    from ultrbench.datasets.split import SPLITS, read_split, split_files
 
     if not (folder / "dataset.json").is_file():
         raise UserError(
@@ -177,9 +177,13 @@ def dataset_folder(folder: Path) -> Path:
     about = folder / "dataset.json"
     with reading(about, "what `python -m ultrbench data` says of a data set"):
         read = read_json(about)
+        if "features_sha256" not in read:
+            raise ValueError("it notes no checksums of the features, as an older version did not")
         for split in SPLITS:
             sizes = (read["splits"][split]["queries"], read["splits"][split]["documents"])
             lists = read_split(folder, split)
+            if sha256_of(split_files(folder, split)[0]) != read["features_sha256"][split]:
+                raise ValueError(f"the features of {split} have changed since")
             if sizes != (len(lists.query_ids), len(lists.grades)):
                 raise ValueError(f"{split} has {len(lists.grades)} documents, not {sizes[1]}")
             if lists.grades.max(initial=0) > read["ymax"]:

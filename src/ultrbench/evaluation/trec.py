@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+MAX_GRADE = 1000
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
@@ -57,15 +58,18 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     Raises
     ------
     UserError
-        With file:line, for a line of other form, a grade that is no whole number, or a document
-        that a query judges twice.
+        With file:line, for a line of other form, a grade that is no whole number up to 1000, or a
+        document that a query judges twice.
     """
     return _read(path, "query 0 document grade", 4, 3, _grade)
 
 
 def _grade(text: str) -> int:
     decimal(text)
-    return max(int(text), 0)
+    grade = int(text)
+    if grade > MAX_GRADE:
+        raise OverflowError
+    return max(grade, 0)
 
 
 def _read(
@@ -89,6 +93,12 @@ def _read(
                     value = value_of(parts[value_at])
                 except ValueError:
                     value = None
+                except OverflowError:
+                    raise UserError(
+                        f"{path}:{number}: query {query}, document {document}: the grade"
+                        f" {parts[value_at]:.20} is above {MAX_GRADE}, and 2^grade no number any"
+                        " more; give grades on a smaller scale."
+                    ) from None
                 if value is None or value != value:
                     raise UserError(
                         f"{path}:{number}: query {query}, document {document}: "
@@ -172,6 +182,8 @@ def evaluate_run(
     worst = max(top, key=lambda query: top[query])
     if ymax is None:
         ymax = top[worst]
+    if ymax > MAX_GRADE:
+        raise UserError(f"The top grade ymax = {ymax} is above {MAX_GRADE}; 2^ymax is no number.")
     if top[worst] > ymax:
         raise UserError(f"Query {worst} has grade {top[worst]}, above the top grade ymax = {ymax}.")
 

@@ -237,11 +237,24 @@ def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
     -------
     ChoiceFit
         With standard errors robust to clustering by query.
+
+    Raises
+    ------
+    UserError
+        When there are no more clicked queries than parameters: the errors would be those of a fit
+        that bends to every query, near 0.
     """
     from scipy.optimize import nnls
 
     clicks, shown = log.clicks.astype(np.float64), log.shown
     totals = clicks.sum(axis=1, keepdims=True)
+    queries = len(np.unique(log.queries[totals[:, 0] > 0]))
+    parameters = log.positions - 1 + controls.shape[2]
+    if queries <= parameters:
+        raise UserError(
+            f"the clicks are on {queries} queries, too few for the {parameters} parameters of the"
+            " choice model; log clicks on more queries, or show fewer positions (list_size)"
+        )
     clicked = shown & (totals > 0)
     fit = fit_choice(clicks, shown, controls, log.queries)
     for _ in range(REWEIGHTINGS):

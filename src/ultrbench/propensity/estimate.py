@@ -30,6 +30,8 @@ ESTIMATORS = {
     "trust": "ultrbench.propensity.trust:estimate",
     "last_clicks": "ultrbench.propensity.last_clicks:estimate",
 }
+MAX_NUMBER = 1e100  # weights beyond it, or below its inverse, would overflow in sums
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -182,27 +184,88 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
             " ultrbench.propensity.estimate.up_to_scale(relative) makes one of theta_k / theta_1"
         )
     trace, notes, columns = estimate.trace, estimate.notes, estimate.columns
+    names = {"position", "relative", "theta", "standard_error"}
     wanted = {
         "converged": (isinstance(estimate.converged, bool), "True or False"),
         "identified": (isinstance(estimate.identified, bool), "True or False"),
-        "notes": (_all_are(notes, str), "a tuple of sentences"),
-        "trace": (
-            _all_are(trace, list) and all(_all_are(step, float | int) for step in trace),
-            "a list of lists of numbers (`tolist()` makes one of an array)",
+        "notes": (
+            _all_are(notes, str) and all(note.isprintable() for note in notes),
+            "a tuple of sentences, each in one line",
         ),
-        "columns": (isinstance(columns, dict), "a dict of arrays"),
+        "trace": (
+            _all_are(trace, list)
+            and all(_all_are(step, float | int) for step in trace)
+            and all(abs(number) < MAX_NUMBER for step in trace for number in step),
+            "a list of lists of finite numbers (`tolist()` makes one of an array)",
+        ),
+        "columns": (
+            isinstance(columns, dict) and _all_are(list(columns), str) and not names & {*columns},
+            f"a dict of arrays, under other names than {', '.join(sorted(names))},",
+        ),
     }
     for name, (fits, form) in wanted.items():
         if not fits:
             found = type(getattr(estimate, name)).__name__
             raise UserError(f"{kind} returned `{name}` as {found}; {form} is wanted")
-    names = ("relative", "theta", "standard_error")
-    for name, values in ({name: getattr(estimate, name) for name in names} | columns).items():
+    given = {name: getattr(estimate, name) for name in sorted(names - {"position"})}
+    for name, values in (given | columns).items():
         array = np.asarray(values)
         if array.shape != (positions,) or array.dtype.kind not in "fiu":
             raise UserError(
                 f"{kind} returned `{name}` of shape {list(array.shape)} and type {array.dtype}; one"
                 f" number for each of the {positions} positions is wanted"
+            )
+
+
+def refuse_wrong_numbers(estimate: Estimate, kind: str) -> None:
+    """Stop when an estimate of one's own has numbers that are no propensities.
+
+    Raises
+    ------
+    UserError
+        Naming the kind, the number and its position.
+
+    Examples
+    --------
+    >>> refuse_wrong_numbers(up_to_scale(np.array([1.0, 0.5])), "mine.py:estimate")
+    >>> refuse_wrong_numbers(up_to_scale(np.array([0.5, 0.4])), "mine.py:estimate")
+    Traceback (most recent call last):
+        ...
+    ultrbench.errors.UserError: mine.py:estimate returned `relative` 0.5 at position 1; 1 is wanted,
+    as it is theta_k / theta_1
+    """
+    names = ("relative", "theta", "standard_error")
+    given = {name: np.asarray(getattr(estimate, name), dtype=np.float64) for name in names}
+    relative, theta, error = given.values()
+    if any(len(step) != len(relative) for step in estimate.trace):
+        raise UserError(f"{kind} returned a `trace` whose steps are not {len(relative)} numbers")
+    usable = (relative > 1 / MAX_NUMBER) & (relative < MAX_NUMBER)
+    for name, wrong, wanted in (
+        ("relative", ~usable, "a number above 0 is wanted"),
+        (
+            "relative",
+            (np.arange(len(relative)) == 0) & (abs(relative - 1) > ROUNDING),
+            "1 is wanted, as it is theta_k / theta_1",
+        ),
+        (
+            "theta",
+            ~(np.isnan(theta) | ((theta > 0) & (theta <= 1 + ROUNDING))),
+            "a probability above 0 is wanted, or NaN where it is not known",
+        ),
+        (
+            "theta",
+            abs(theta - theta[0] * relative) > ROUNDING,
+            "it is not `relative` times the theta of position 1",
+        ),
+        (
+            "standard_error",
+            ~(np.isnan(error) | ((error >= 0) & (error < MAX_NUMBER))),
+            "a number of at least 0 is wanted, or NaN",
+        ),
+    ):
+        for k in np.flatnonzero(wrong)[:1]:
+            raise UserError(
+                f"{kind} returned `{name}` {given[name][k]:g} at position {k + 1}; {wanted}"
             )
 
 
@@ -316,7 +379,7 @@ def read_propensity(table: str | Path) -> np.ndarray:
         number, or beyond 1e-100 and 1e100, where sums of weights would overflow.
     """
     relative = read_by_position(table, "relative")
-    wrong = np.flatnonzero(~((relative > 1e-100) & (relative < 1e100)))
+    wrong = np.flatnonzero(~((relative > 1 / MAX_NUMBER) & (relative < MAX_NUMBER)))
     if len(wrong):
         raise UserError(
             f"{table}: the propensity of position {wrong[0] + 1} is {relative[wrong[0]]}, and"

@@ -77,6 +77,7 @@ def effective_clicks(clicks: np.ndarray, relative: np.ndarray) -> float:
     >>> effective_clicks(np.array([10.0, 10.0]), np.array([1.0, 1.0]))
     20.0
     """
+    clicks, relative = clicks[clicks > 0], relative[clicks > 0]
     weighted = clicks / relative
     total = float(weighted.sum())
     return total**2 / float((weighted / relative).sum()) if total else 0.0

@@ -144,6 +144,12 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
             f"{kind}: `by_position` says that examination is a function of position alone, and"
             " `examination` differs between lists or with clicks"
         )
+    if users.by_position and not (examination[:1, :, 0] > 0).all():
+        raise UserError(
+            f"{kind}: position {np.flatnonzero(examination[0, :, 0] <= 0)[0] + 1} is never examined"
+            " (or its probability is too small for a number), so that it has no propensity; use a"
+            " probability above 0, a smaller eta, or fewer positions (list_size)"
+        )
     for name, values in users.parameters.items():
         if np.shape(values) != shape[1:]:
             raise UserError(

@@ -1,13 +1,13 @@
 """Initial logging policies: they score every document, and their top N are the candidates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ultrbench.datasets.split import Split
 from ultrbench.errors import UserError
-from ultrbench.own_code import find_function, own_file
+from ultrbench.own_code import find_function, own_file, read_only
 from ultrbench.ranking import lambdamart, svm
 from ultrbench.seeding import stream
 
@@ -236,11 +236,15 @@ def _own_scores(
 ) -> dict[str, np.ndarray]:
     parameters = {key: value for key, value in policy.items() if key != "kind"}
     kind = policy["kind"]
-    scores = find_function({}, kind)(splits, order, **about, **parameters)
     wanted = {name: len(split.grades) for name, split in splits.items()}
+    lent = {name: replace(split, grades=read_only(split.grades)) for name, split in splits.items()}
+    scores = find_function({}, kind)(lent, read_only(order), **about, **parameters)
     try:
-        scores = {name: np.asarray(scores[name], dtype=np.float64) for name in wanted}
-    except (KeyError, TypeError, ValueError, IndexError):
+        scores = {
+            name: np.asarray(scores[name]).astype(np.float64, casting="same_kind")
+            for name in wanted
+        }
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         raise UserError(
             f"{kind}: a dict is wanted with the scores of the documents of {', '.join(wanted)}"
         ) from None

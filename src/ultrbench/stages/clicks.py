@@ -10,6 +10,7 @@ import numpy as np
 from ultrbench.datasets.split import Split, read_split
 from ultrbench.errors import UserError
 from ultrbench.files import read_arrays, read_json
+from ultrbench.own_code import read_only
 from ultrbench.ranking.model import predict
 from ultrbench.seeding import stream
 from ultrbench.simulation import clicks
@@ -68,7 +69,7 @@ def _behave(lists: ClickLog, attraction: np.ndarray, setting: dict[str, Any]) ->
     del parameters["kind"]
     users = find_click_model(kind)(
         np.where(lists.shown, attraction[lists.documents], 0.0),
-        contexts=lists.contexts,
+        contexts=read_only(lists.contexts),
         eta=setting["eta"],
         examination=setting["examination"],
         **parameters,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.datasets.split import SPLITS, Split, read_split, write_split
+from ultrbench.datasets.split import SPLITS, Split, read_split, split_files, write_split
 from ultrbench.errors import UserError
 from ultrbench.files import half_of, sha256_of, write_json
 
@@ -98,7 +98,8 @@ def prepare_dataset(
     out : path-like
         Folder for the files of `ultrbench.datasets.split.split_files` and ``dataset.json``
         (name, entry, for each split queries, documents, grade shares, values beyond float32 and
-        queries without relevant documents, and the sha256 checksums of the source files).
+        queries without relevant documents, and the sha256 checksums of the source files and of the
+        features).
 
     Raises
     ------
@@ -136,6 +137,7 @@ def prepare_dataset(
             "features": entry["features"],
             "splits": splits,
             "sha256": checksums,
+            "features_sha256": {split: sha256_of(split_files(out, split)[0]) for split in SPLITS},
             "entry": dict(entry),
         },
     )

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ultrbench.bars import bar
 from ultrbench.errors import UserError
 from ultrbench.own_code import own_file
 
+NOTED = Path(".snakemake/sha256")
 Part = Callable[[Any], list[Path]]
 # What a machine refuses: no fault of the program, and a traceback would help nobody.
 REFUSALS = {
@@ -24,17 +25,23 @@ REFUSALS = {
 
 
 @contextlib.contextmanager
-def job(snakemake: Any) -> Iterator[None]:
+def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     """Run a stage with its output in the rule's log and one thread in every library.
 
-    A `ultrbench.errors.UserError`, a full disk, a file without access and too little memory end
-    the job with a sentence, in the log and on the terminal; any other exception ends it with a
-    traceback in the log.
+    A `ultrbench.errors.UserError`, a full disk, a file without access, too little memory and
+    Ctrl-C end the job with a sentence, in the log and on the terminal; any other exception ends it
+    with a traceback in the log.
+
+    What a job wrote is noted by checksum in ``.snakemake/sha256/``, and a job that reads it refuses
+    a file that has changed since: a flipped bit of a model or a table would pass for a result.
 
     Parameters
     ----------
     snakemake : object
         What Snakemake gives a script; its first log file is written.
+    largest : int
+        Bytes of an input that is checked: 64 MB, since all of gigabytes of features is read where
+        policies are trained, and nowhere else.
 
     Raises
     ------
@@ -61,8 +68,10 @@ def job(snakemake: Any) -> Iterator[None]:
                     contextlib.redirect_stderr(log),
                     one_thread(),
                 ):
+                    _refuse_changed(getattr(snakemake, "input", ()), largest)
                     yield
-            except Exception as error:
+                    _note_written(getattr(snakemake, "output", ()))
+            except (Exception, KeyboardInterrupt) as error:
                 sentence = sentence_of(error)
                 print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
                 print(sentence or traceback.format_exc().rstrip(), file=log)
@@ -75,7 +84,32 @@ def job(snakemake: Any) -> Iterator[None]:
         sys.exit(1)
 
 
-def sentence_of(error: Exception) -> str | None:
+def _note(file: str) -> Path:
+    return NOTED / os.path.relpath(file)
+
+
+def _note_written(files: Iterable[str]) -> None:
+    from ultrbench.files import sha256_of, write_text
+
+    for file in filter(os.path.isfile, files):
+        write_text(_note(file), sha256_of(file))
+
+
+def _refuse_changed(files: Iterable[str], largest: int) -> None:
+    from ultrbench.files import sha256_of  # numpy takes its time, in which Ctrl-C may come
+
+    for file in files:
+        noted = _note(file)
+        if not noted.is_file() or Path(file).stat().st_size > largest:
+            continue
+        if sha256_of(file) != noted.read_text():
+            raise UserError(
+                f"{file} is not what its job wrote: it was damaged, or changed by hand. Delete it,"
+                " and the next run makes it again"
+            )
+
+
+def sentence_of(error: BaseException) -> str | None:
     """Return what to tell of an error that is not the program's own; None of one that is.
 
     Examples
@@ -85,6 +119,8 @@ def sentence_of(error: Exception) -> str | None:
     """
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
     if isinstance(error, MemoryError):
         return (
             f"the memory does not suffice ({error}); use fewer --cores, or fewer sessions, lists or"

@@ -12,6 +12,7 @@ from ultrbench.propensity import naive
 from ultrbench.propensity.estimate import (
     find_estimator,
     refuse_wrong_estimate,
+    refuse_wrong_numbers,
     write_estimate,
 )
 from ultrbench.propensity.position_effects import UnmovedDocumentsError
@@ -95,6 +96,8 @@ def estimate_propensity(
             raise
         estimate = replace(naive.estimate(log), identified=False, notes=(NOT_YET,))
     refuse_wrong_estimate(estimate, estimator["kind"], log.documents.shape[1])
+    if own:
+        refuse_wrong_numbers(estimate, estimator["kind"])
     if model and estimate.model:
         write_text(model, estimate.model)
     write_estimate(estimate, table, report, estimator=name, **estimator)
