@@ -1,7 +1,7 @@
 """Let every Python process that has this folder on its path note the trees that LightGBM grows.
 
 A line of json a process, appended to the file that the environment variable FITS names: trees by
-documents, leaves, and lists where LightGBM was told of any.
+documents, features and leaves.
 """
 
 import atexit
@@ -21,9 +21,7 @@ def count(basic):
 
     def counted(booster, *arguments, **keys):
         data = booster.train_set
-        lists = data.get_group()
-        size = data.num_data(), booster.params["num_leaves"], 0 if lists is None else len(lists)
-        trees[" ".join(map(str, size))] += 1
+        trees[f"{data.num_data()} {data.num_feature()} {booster.params['num_leaves']}"] += 1
         return update(booster, *arguments, **keys)
 
     basic.Booster.update = counted

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from ultrbench.cli.shared import choose
+from ultrbench.errors import UserError
 from ultrbench.stages.job import one_thread, sentence_of
 from ultrbench.terminal import leave
 
@@ -66,6 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     if not arguments:
         parser.print_help(sys.stderr)
+        return 2
+    try:
+        if not arguments[0].startswith("-"):
+            choose(arguments[0], COMMANDS, "command")
+    except UserError as error:
+        print(f"ultrbench: {error}", file=sys.stderr)
         return 2
     options = parser.parse_args(arguments)
     try:

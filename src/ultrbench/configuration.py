@@ -11,7 +11,7 @@ from typing import Any
 
 from ultrbench.configuration_problems import NAMED, branch, contradictions, schema_problems
 from ultrbench.errors import UserError
-from ultrbench.yaml_files import duplicate_keys
+from ultrbench.yaml_files import duplicate_keys, endless_aliases
 
 
 def read_config(
@@ -31,7 +31,7 @@ def read_config(
     registry : mapping, optional
         The data sets by name; without it the names of data sets are not looked up.
     files : iterable of path-like
-        The config files, read again for keys that stand in them twice.
+        The config files, read again for keys that stand in them twice and endless aliases.
 
     Returns
     -------
@@ -56,6 +56,8 @@ def read_config(
     ultrbench.errors.UserError: The configuration has 1 problem:
     - list_size: a whole number is wanted, got the text 'ten'.
     """
+    for sentence in filter(None, map(endless_aliases, files)):
+        raise UserError(sentence)
     problems = list(schema_problems(config, schema))
     sound = _filled(schema, _without(config, [problem.path for problem in problems]))
     problems += contradictions(sound, schema, registry)

@@ -5,9 +5,11 @@ from typing import Any
 
 from ultrbench.errors import UserError
 
+MOST_VALUES = 100_000
+
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file, refusing what is not YAML and keys that stand in it twice.
+    """Read a YAML file, refusing what is not YAML, endless aliases and keys that stand there twice.
 
     Raises
     ------
@@ -24,9 +26,59 @@ def read_yaml(path: str | Path) -> Any:
     """
     import yaml
 
-    if sentences := duplicate_keys(path):
+    sentences = [sentence for sentence in [endless_aliases(path)] if sentence]
+    if sentences := sentences or duplicate_keys(path):
         raise UserError("\n".join(sentences))
     return yaml.load(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def endless_aliases(path: str | Path) -> str | None:
+    """Say of a YAML file that its aliases stand for themselves or for very many values.
+
+    Whoever prints or merges such a document does not come to an end. Of a file that is not YAML
+    `duplicate_keys` tells.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.yaml"
+    >>> _ = path.write_text("seeds: &all [1, *all]")
+    >>> print(str(endless_aliases(path)).replace(str(path), "a.yaml"))
+    a.yaml:1: the value that begins here contains itself by an alias; write it out.
+    """
+    import yaml
+
+    sizes: dict[int, int | None] = {}
+
+    def size(node: yaml.Node) -> int:
+        if id(node) in sizes:
+            known = sizes[id(node)]
+            if known is None:
+                line = node.start_mark.line + 1
+                raise UserError(
+                    f"{path}:{line}: the value that begins here contains itself by an alias;"
+                    " write it out."
+                )
+            return known
+        sizes[id(node)] = None
+        parts = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in parts for part in pair]
+        sizes[id(node)] = total = 1 + sum(size(part) for part in parts)
+        return total
+
+    try:
+        root = yaml.compose(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        values = size(root) if root else 0
+    except UserError as error:
+        return str(error)
+    except RecursionError:
+        return f"{path}: lists and mappings are nested too deep; is this the right file?"
+    except (OSError, yaml.YAMLError):
+        return None
+    if values > max(MOST_VALUES, len(sizes)):
+        return f"{path}: its aliases stand for {values:,} values; write out what you mean."
+    return None
 
 
 def duplicate_keys(path: str | Path) -> list[str]:

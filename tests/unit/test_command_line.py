@@ -122,10 +122,18 @@ def test_every_command_shows_an_example_that_its_parser_takes(command, capsys):
 
 
 def test_an_unknown_command_is_refused_with_those_there_are(capsys):
+    assert main(["propensty"]) == 2
+    assert capsys.readouterr().err == (
+        "ultrbench: There is no command `propensty`; do you mean propensity?\n"
+    )
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.0", "x", "٣", "9" * 5000, str(2**31)])
+def test_a_seed_is_a_whole_number_that_lightgbm_takes(seed, capsys):
     with pytest.raises(SystemExit) as done:
-        main(["propensty"])
+        main(["clicks", "data", "c.npz", "--output", "log", f"--seed={seed}"])
     assert done.value.code == 2
-    assert "'propensity'" in capsys.readouterr().err
+    assert "a whole number from 0 to 2147483647 is wanted" in capsys.readouterr().err
 
 
 def test_the_commands_of_the_documentation_leave_what_it_says(made):

@@ -1,5 +1,6 @@
 """The configuration: refusals, defaults, the shipped files, and the schema against README."""
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import reduce
@@ -26,7 +27,7 @@ from ultrbench.study import (
     stopping_cutoff,
     study_methods,
 )
-from ultrbench.yaml_files import duplicate_keys, read_yaml
+from ultrbench.yaml_files import duplicate_keys, endless_aliases, read_yaml
 
 schema = read_yaml(SCHEMA)
 default = read_yaml(ROOT / "config/config.yaml")
@@ -741,3 +742,22 @@ def test_a_mutated_config_is_read_or_refused_in_sentences(steps: list) -> None:
         assert all(line.endswith((".", "?")) for line in str(error).split("\n- ")[1:])
     else:
         assert read_config(sound, schema, registry) == sound
+
+
+def test_aliases_that_have_no_end_are_a_sentence(tmp_path: Path) -> None:
+    bomb = "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+    for above, name in zip("abcdefg", "bcdefgh", strict=True):
+        bomb += f"{name}: &{name} [{','.join([f'*{above}'] * 10)}]\n"
+    cases = {
+        bomb: "its aliases stand for 123,456,797 values; write out what you mean.",
+        "a: 1\nb: &b [1, *b]\n": ":2: the value that begins here contains itself by an alias;",
+        "[" * 5000 + "]" * 5000: "nest",  # by the parser or by us
+    }
+    path = tmp_path / "a.yaml"
+    for text, words in cases.items():
+        path.write_text(text)
+        with pytest.raises(UserError, match=re.escape(words)):
+            read_yaml(path)
+    path.write_text("a: &a [1, 2]\nb: *a\nc: *a\n")
+    assert endless_aliases(path) is None
+    assert read_yaml(path) == {"a": [1, 2], "b": [1, 2], "c": [1, 2]}

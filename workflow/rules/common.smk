@@ -43,6 +43,10 @@ try:
     CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
+except OSError as error:  # a name that no file can have, a folder without access
+    sys.exit(
+        f"ultrbench: {str(error.filename):.99}: {error.strerror}; put the configuration right"
+    )
 
 STUDY = config["study"]
 SEEDS = STUDY["seeds"]

@@ -48,10 +48,10 @@ def run(options: argparse.Namespace) -> None:
     else:
         if not options.source.exists():
             raise UserError(f"{options.source}: no such folder or archive")
-        if not options.features or options.features < 1 or not 1 <= options.ymax <= 255:
+        if not options.features or options.features < 1 or not 1 <= options.ymax <= 31:
             raise UserError(
                 "A folder of LETOR text needs --features N, the highest feature number of its"
-                " lines, such as 136; --ymax, its top grade, goes from 1 to 255."
+                " lines, such as 136; --ymax, its top grade, goes from 1 to 31."
             )
         name, downloads = options.output.resolve().name, Path()
         entry = {

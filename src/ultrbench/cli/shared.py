@@ -140,8 +140,10 @@ def seed_argument(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``."""
 
     def seed(text: str) -> int:
-        if not text.isdigit():
-            raise argparse.ArgumentTypeError(f"a whole number from 0 on is wanted, got {text!r}")
+        if not (text.isascii() and text.isdigit() and len(text) < 11 and int(text) < 2**31):
+            raise argparse.ArgumentTypeError(
+                f"a whole number from 0 to {2**31 - 1} is wanted, got {text!r:.40}"
+            )
         return int(text)
 
     parser.add_argument(

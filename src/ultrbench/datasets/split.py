@@ -129,6 +129,8 @@ def read_split(folder: str | Path, name: str) -> Split:
     arrays = read_arrays(lists)
     with reading(features, "an array (.npy)"):
         matrix = np.lib.format.open_memmap(features, mode="r")
+        if matrix.offset + matrix.nbytes != features.stat().st_size:  # a map of more is no error
+            raise ValueError(f"{features.stat().st_size} bytes for {list(matrix.shape)} numbers")
     with reading(lists, f"the lists of {features.name}"):
         split = Split(features=matrix, **arrays)
         sizes = (len(split.grades), int(split.query_ptr[-1]))
