@@ -26,7 +26,7 @@ TESTS = {
     "evaluation/metrics": ["test_metrics"],
     "evaluation/significance": ["test_significance"],
     "evaluation/counterfactual": ["test_counterfactual"],
-    "ranking/objectives": ["test_objectives"],
+    "ranking/objectives": ["test_objectives", "test_weights"],
     "ranking/targets": ["test_weights", "test_boosting"],
     "ranking/crossfit": ["test_crossfit"],
     "simulation/behaviour": ["test_click_models", "test_own_code"],

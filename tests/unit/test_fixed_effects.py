@@ -86,6 +86,13 @@ def test_agrees_with_a_general_optimiser_from_a_far_start():
     assert np.log(fit_effects(n, c).relative[1:]) == pytest.approx(found, abs=1e-5)
 
 
+def test_a_newton_step_that_goes_too_far_is_shortened():
+    # One document: (5 / 1) / (5 / 1000). The first full step is log theta = 500.
+    fit = fit_effects(np.array([[1000.0, 1.0]]), np.array([[5.0, 5.0]]))
+    assert fit.converged
+    assert fit.relative == pytest.approx([1, 1000], rel=1e-9)
+
+
 def test_recovers_theta_and_its_intervals_cover():
     split = make_split([5] * 300, seed=1)
     lists = shuffled(split, 3)

@@ -381,3 +381,6 @@ def test_a_propensity_that_cannot_weight_clicks_is_refused(tmp_path, value):
 def test_ten_figures_are_too_few_to_tell_whether_they_rest():
     assert not at_rest([[1.0]] * 10, tolerance=0.1)
     assert at_rest([[1.0]] * 11, tolerance=0.1)
+    # One figure that moves is enough, and one that moves by the tolerance rests.
+    assert not at_rest([[1.0, float(tree)] for tree in range(11)], tolerance=0.1)
+    assert at_rest([[1.0, tree % 2 / 4] for tree in range(11)], tolerance=0.25)

@@ -19,7 +19,7 @@ from ultrbench.ranking.dcm import dcm_weights
 from ultrbench.ranking.model import predict
 from ultrbench.ranking.objectives import OBJECTIVES
 from ultrbench.ranking.policy_aware import policy_aware_weights
-from ultrbench.ranking.targets import expected_ipw_weights, ipw_weights
+from ultrbench.ranking.targets import expected_clicks, expected_ipw_weights, ipw_weights
 from ultrbench.ranking.weights import WEIGHTS, weighted_clicks
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import attraction, simulate_sessions
@@ -375,11 +375,20 @@ def test_trust_takes_randomised_lists_of_one_session_each_and_rises_at_the_first
 
 
 def test_lists_of_a_query_without_sessions_count_alike_and_queries_may_start_anywhere():
-    log = make_log([[0, 1], [1, 0], [2, 3]], [(2, 0, 9)], queries=[1, 1, 3])
+    log = make_log([[0, 1], [1, 0], [2, 3]], [(2, 0, 1)], queries=[1, 1, 3])
     gamma, theta = np.array([0.4, 0.2, 1.0, 0.5]), np.array([0.8, 0.5])
     lists = expected_ipw_weights(log, gamma, theta, np.ones(2))
     assert lists.query_ptr.tolist() == [0, 2, 4]
     np.testing.assert_allclose(lists.weights, gamma * [0.65, 0.65, 0.8, 0.5])
+    # Propensities of more positions than the log shows, in one or the other.
+    more = expected_ipw_weights(log, gamma, np.append(theta, 0.1), np.ones(2))
+    assert more.weights.tolist() == lists.weights.tolist()
+
+
+def test_expected_clicks_without_propensities_are_relevance_once_for_each_list():
+    log = make_log([[0, 1], [1, 2]], queries=[0, 0])
+    weights = expected_clicks(log, np.array([0.4, 0.2, 1.0]), None).weights
+    np.testing.assert_allclose(weights, [0.4, 2 * 0.2, 1.0])
 
 
 def test_trust_is_read_off_the_slope_however_far_relevance_spreads_at_a_position():
