@@ -26,6 +26,17 @@ def expected_log(orders, gamma, *, sessions=64, theta=THETA, queries=None):
     return make_log(orders, groups, queries=[0] * len(orders) if queries is None else queries)
 
 
+def of_queries(orders, queries):
+    """The arguments of `expected_log` for as many queries with these orders of four documents."""
+    copies = [np.where(np.asarray(orders) < 0, -1, np.add(orders, 4 * q)) for q in range(queries)]
+    owners = np.repeat(np.arange(queries), len(orders)).tolist()
+    return {
+        "orders": np.concatenate(copies).tolist(),
+        "gamma": np.tile(GAMMA, queries),
+        "queries": owners,
+    }
+
+
 def shuffled(split, lists, seed=0):
     """A log of several random orders of five candidates a query, without sessions."""
     documents = candidates(split, width=5, seed=seed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from moved_documents import GAMMA, THETA, expected_log, shuffled
+from moved_documents import GAMMA, THETA, expected_log, of_queries, shuffled
 from scipy.optimize import minimize
 from toys import click, make_log, make_split
 
@@ -28,7 +28,7 @@ fixed_effects = find_estimator("fixed_effects")
 
 
 def test_expected_clicks_give_the_true_ratios():
-    log = expected_log([[0, 1, 2], [1, 2, 0]], GAMMA)
+    log = expected_log(**of_queries([[0, 1, 2], [1, 2, 0]], 3))
     estimate = fixed_effects(log)
     assert estimate.relative == pytest.approx(THETA / THETA[0], rel=1e-9)
     assert np.isnan(estimate.theta).all()
@@ -36,6 +36,23 @@ def test_expected_clicks_give_the_true_ratios():
     assert estimate.standard_error == pytest.approx([0, 0, 0], abs=1e-9)
     assert estimate.converged
     assert estimate.trace[-1] == estimate.relative.tolist()
+
+
+def test_a_single_query_leaves_no_standard_error():
+    estimate = fixed_effects(expected_log([[0, 1, 2], [1, 2, 0]], GAMMA))
+    assert estimate.relative == pytest.approx(THETA / THETA[0], rel=1e-9)
+    assert np.isnan(estimate.standard_error).all()
+    assert estimate.notes == ("1 query bears on it, too few for standard errors of 2 parameters",)
+
+
+def test_queries_without_clicks_on_moved_documents_bear_on_nothing():
+    setting = of_queries([[0, 1, 2], [1, 2, 0]], 3)
+    assert not fixed_effects(expected_log(**setting)).notes
+    setting["gamma"][8:] = 0
+    assert fixed_effects(expected_log(**setting)).notes
+    still = of_queries([[0, 1, 2], [1, 2, 0]], 2)
+    orders, queries = still["orders"] + [[8, 9, 10], [11, -1, -1]], still["queries"] + [2, 3]
+    assert fixed_effects(expected_log(orders, np.tile(GAMMA, 4), queries=queries)).notes
 
 
 def test_a_document_that_never_moved_has_no_say():

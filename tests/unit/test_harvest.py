@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from moved_documents import GAMMA, THETA, expected_log, shuffled
+from moved_documents import GAMMA, THETA, expected_log, of_queries, shuffled
 from toys import click, make_log, make_split
 
 from ultrbench.errors import UserError
@@ -18,11 +18,24 @@ harvest = find_estimator("harvest")
 
 @pytest.mark.parametrize("pairs", ["adjacent", "all"])
 def test_expected_clicks_give_the_true_ratios(pairs):
-    log = expected_log([[0, 1, 2], [1, 2, 0], [2, 0, 1]], GAMMA)
+    log = expected_log(**of_queries([[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3))
     estimate = harvest(log, pairs=pairs)
     assert estimate.relative == pytest.approx(THETA / THETA[0], rel=1e-9)
     assert estimate.standard_error == pytest.approx([0, 0, 0], abs=1e-9)
     assert estimate.converged
+
+
+@pytest.mark.parametrize("pairs", ["adjacent", "all"])
+def test_no_more_queries_than_parameters_leave_no_standard_error(pairs):
+    orders = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+    few, enough = (expected_log(**of_queries(orders, queries)) for queries in (2, 3))
+    assert np.isfinite(harvest(enough, pairs=pairs).standard_error).all()
+    estimate = harvest(few, pairs=pairs)
+    assert estimate.relative == pytest.approx(THETA / THETA[0], rel=1e-9)
+    assert np.isnan(estimate.standard_error).all()
+    assert estimate.notes == ("2 queries bear on it, too few for standard errors of 2 parameters",)
+    later = replace(few, rounds=np.arange(len(few.queries), dtype=np.uint8))
+    assert harvest(later, pairs=pairs).notes == (*estimate.notes, FEEDBACK)
 
 
 def noisy_log(seed=0, sessions=30, queries=60):
@@ -101,10 +114,10 @@ def test_refuses_other_pairs():
 
 
 def test_orders_that_may_follow_clicks_are_no_identification():
-    first = expected_log([[0, 1, 2], [1, 2, 0], [2, 0, 1]], GAMMA)
+    first = expected_log(**of_queries([[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3))
     assert harvest(first, pairs="all").identified
-    later = replace(first, rounds=np.array([0, 1, 1], np.uint8))
+    later = replace(first, rounds=np.array([0, 1, 1] * 3, np.uint8))
     followed = harvest(later, pairs="all")
     assert (followed.identified, followed.notes) == (False, (FEEDBACK,))
-    shuffled_later = replace(later, randomized=np.ones(3, bool))
+    shuffled_later = replace(later, randomized=np.ones(9, bool))
     assert harvest(shuffled_later, pairs="all").identified

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moved_documents import GAMMA, expected_log
+from moved_documents import GAMMA, expected_log, of_queries
 from toys import make_log
 
 from ultrbench.errors import UserError
@@ -52,7 +52,7 @@ def test_counts_of_a_small_log():
 
 
 def test_a_static_log_lets_no_document_be_compared_with_itself():
-    report = identifiability(expected_log([[0, 1, 2]], GAMMA))
+    report = identifiability(expected_log(**of_queries([[0, 1, 2]], 13)))
     assert report["groups"] == [[1], [2], [3]]
     assert works(report) == {
         "ctr": "assumption",
@@ -65,6 +65,16 @@ def test_a_static_log_lets_no_document_be_compared_with_itself():
         "upe": "assumption",
         "crossfit": "assumption",
     }
+
+
+def test_crossfit_wants_more_queries_than_it_has_parameters():
+    def verdict(queries, rounds=1):
+        log = expected_log(**of_queries([[0, 1, 2]], queries))
+        later = np.arange(queries) % rounds
+        return works(identifiability(replace(log, rounds=later.astype(np.uint8))))["crossfit"]
+
+    assert [verdict(12), verdict(13)] == ["no", "assumption"]
+    assert [verdict(22, rounds=2), verdict(23, rounds=2)] == ["no", "assumption"]
 
 
 LOGS = {
@@ -126,8 +136,8 @@ def test_overlap_of_policy_scores():
     assert score_overlap(same) == pytest.approx([1 / 3])
     apart = scored_log([[1.0, 0.0], [1.0, 0.0]])
     assert score_overlap(apart).tolist() == [0.0]
-    assert works(identifiability(same))["crossfit"] == "yes"
-    assert works(identifiability(apart))["crossfit"] == "assumption"
+    assert works(identifiability(scored_log([[1.0, 0.0], [0.0, -1.0]] * 6)))["crossfit"] == "yes"
+    assert works(identifiability(scored_log([[1.0, 0.0]] * 12)))["crossfit"] == "assumption"
     assert np.isnan(score_overlap(scored_log(np.full((2, 2), np.nan)))).all()
 
 

@@ -532,6 +532,17 @@ def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeyp
         pass
 
 
+def test_a_file_outside_the_study_is_not_taken_for_a_note(tmp_path, monkeypatch):
+    study = tmp_path / "users/study"
+    study.mkdir(parents=True)
+    monkeypatch.chdir(study)
+    (tmp_path / "clicks.csv").write_text("0.5")
+    Path("clicks.csv").write_text("another of this name")
+    with job(SimpleNamespace(log=["log"], input=["../../clicks.csv"], output=["../../clicks.csv"])):
+        pass
+    assert Path("clicks.csv").read_text() == "another of this name"
+
+
 def test_libraries_that_a_job_loads_have_one_thread(tmp_path):
     line = (
         "import numpy, scipy.linalg, lightgbm, threadpoolctl; "

@@ -28,6 +28,11 @@ class Exposures:
         """bool ``[documents]``, true for documents that were seen at two positions or more."""
         return (self.impressions > 0).sum(axis=1) > 1
 
+    @property
+    def clicked(self) -> int:
+        """Number of queries with a click."""
+        return len(np.unique(self.queries[self.clicks.any(axis=1)]))
+
     def select(self, documents: np.ndarray) -> "Exposures":
         """Return the exposures of the documents where the bool array `documents` is true."""
         return Exposures(

@@ -115,4 +115,4 @@ def estimate(
         signals = expected_ranks(log, features, fit.relative, seed)
         return fit_sequential(exposures_by_round(log), signals, fit.relative)
     residual = moved.clicks - moved.clicks.sum(axis=1, keepdims=True) * fit.share
-    return fit.estimate(moved.by_query(residual))
+    return fit.estimate(moved.by_query(residual), moved.clicked)

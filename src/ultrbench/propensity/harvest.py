@@ -98,7 +98,8 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
         residual = weighted - weighted.sum(axis=1, keepdims=True) * share[pair]
         for k, values in zip(pair, residual.T, strict=True):
             scores[:, k] += np.bincount(queries, weights=values, minlength=len(scores))
-    estimate = fit.estimate(scores)
+    clicked = [queries[weighted.any(axis=1)] for _, queries, weighted in kept]
+    estimate = fit.estimate(scores, len(np.unique(np.concatenate(clicked))))
     if follows_clicks(log):
-        return replace(estimate, identified=False, notes=(FEEDBACK,))
+        return replace(estimate, identified=False, notes=(*estimate.notes, FEEDBACK))
     return estimate

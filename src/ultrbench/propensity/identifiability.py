@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ultrbench.propensity.crossfit import KNOTS
 from ultrbench.propensity.estimate import AT_FACE_VALUE, FROM_FEATURES, assuming
 from ultrbench.propensity.exposures import (
     exposures,
@@ -132,8 +133,13 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
         by_assumption("rem", FROM_FEATURES)
     else:
         add("rem", "no", "sessions without a click were not logged")
+    policies = len(np.unique(np.where(log.randomized, -1, log.rounds.astype(np.int64))))
+    least = log.positions + 2 * (KNOTS - 1) * policies
     for estimator in ("upe", "crossfit"):
-        if facts["lists_with_scores"] < facts["lists"]:
+        if estimator == "crossfit" and facts["clicked_queries"] < least:
+            clicked = facts["clicked_queries"]
+            add(estimator, "no", f"clicks on {clicked} queries, where at least {least} are wanted")
+        elif facts["lists_with_scores"] < facts["lists"]:
             missing = facts["lists"] - facts["lists_with_scores"]
             add(
                 estimator,
@@ -168,7 +174,8 @@ def identifiability(log: ClickLog, relative: np.ndarray | None = None) -> dict[s
     dict
         Ready for JSON, None where unknown:
 
-        - ``queries``, ``lists``, ``documents``, ``sessions``, ``sessions_without_click``;
+        - ``queries``, ``clicked_queries``, ``lists``, ``documents``, ``sessions``,
+          ``sessions_without_click``;
         - ``lists_with_scores``, ``randomized_lists``, ``randomized_sessions``;
         - ``clicks_by_position``, ``impressions_by_position``;
         - ``documents_moved`` and ``share_moved``: seen at two positions or more;
@@ -190,6 +197,7 @@ def identifiability(log: ClickLog, relative: np.ndarray | None = None) -> dict[s
     clicks = log.clicks.sum(axis=0)
     facts: dict[str, Any] = {
         "queries": len(np.unique(log.queries)),
+        "clicked_queries": table.clicked,
         "lists": len(log.queries),
         "documents": len(table.queries),
         "sessions": int(log.sessions.sum()),

@@ -12,6 +12,7 @@ Where each unit is a pair of positions, it is a Bradley-Terry model.
 
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +78,43 @@ def check_connected(kind: str, impressions: np.ndarray, clicks: np.ndarray, reme
         )
 
 
+def robust_estimate(
+    relative: np.ndarray, influence: np.ndarray, clicked: int, **outcome: Any
+) -> Estimate:
+    """Return an estimate with standard errors robust to any dependence within a query.
+
+    Where no more queries bear on theta than it has parameters, the fit bends to every one of them,
+    and its residuals, from which the errors are computed, say nothing: the errors are NaN then.
+
+    Parameters
+    ----------
+    relative : numpy.ndarray
+        float64 ``[positions]``, theta_k / theta_1.
+    influence : numpy.ndarray
+        float64 ``[queries, positions - 1]``, of each query on log(theta_k / theta_1), k >= 2.
+    clicked : int
+        Queries with clicks that bear on theta.
+    **outcome
+        Other attributes of `ultrbench.propensity.estimate.Estimate`.
+
+    Examples
+    --------
+    >>> influence = np.array([[0.3], [-0.4]])
+    >>> robust_estimate(np.array([1.0, 0.5]), influence, 2).standard_error.tolist()
+    [0.0, 0.5]
+    >>> robust_estimate(np.array([1.0, 0.5]), influence, 1).notes
+    ('1 query bears on it, too few for standard errors of 1 parameter',)
+    """
+    parameters = influence.shape[1]
+    if clicked > parameters:
+        errors = np.append(0.0, np.sqrt((influence**2).sum(axis=0)))
+        return up_to_scale(relative, errors, **outcome)
+    queries = "1 query bears" if clicked == 1 else f"{clicked} queries bear"
+    of = "1 parameter" if parameters == 1 else f"{parameters} parameters"
+    note = f"{queries} on it, too few for standard errors of {of}"
+    return up_to_scale(relative, **outcome, notes=(note,))
+
+
 @dataclass(frozen=True)
 class Fit:
     """A fitted conditional Poisson model.
@@ -102,18 +140,20 @@ class Fit:
     trace: list[list[float]]
     converged: bool
 
-    def estimate(self, scores: np.ndarray) -> Estimate:
+    def estimate(self, scores: np.ndarray, clicked: int) -> Estimate:
         """Return the estimate, with cluster-robust standard errors.
 
         Parameters
         ----------
         scores : numpy.ndarray
-            float64 ``[clusters, positions]``, sum over a cluster of c_uk - c_u share_uk; the
-            clusters are independent.
+            float64 ``[queries, positions]``, sum over a query of c_uk - c_u share_uk.
+        clicked : int
+            Queries with clicks that bear on it.
         """
-        half = np.linalg.solve(self.information, scores[:, 1:].T)
-        errors = np.append(0.0, np.sqrt((half**2).sum(axis=1)))
-        return up_to_scale(self.relative, errors, trace=self.trace, converged=self.converged)
+        influence = np.linalg.solve(self.information, scores[:, 1:].T).T
+        return robust_estimate(
+            self.relative, influence, clicked, trace=self.trace, converged=self.converged
+        )
 
 
 def fit_effects(impressions: np.ndarray, clicks: np.ndarray) -> Fit:

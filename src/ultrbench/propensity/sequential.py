@@ -19,8 +19,9 @@ Wooldridge 1997, Econometric Theory 13, multiplicative models without strict exo
 
 import numpy as np
 
-from ultrbench.propensity.estimate import Estimate, up_to_scale
+from ultrbench.propensity.estimate import Estimate
 from ultrbench.propensity.exposures import Exposures
+from ultrbench.propensity.position_effects import robust_estimate
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
@@ -117,5 +118,8 @@ def fit_sequential(rounds: list[Exposures], signals: np.ndarray, start: np.ndarr
         trace.append(np.exp(logs).tolist())
         converged = bool(np.abs(step).max(initial=0.0) < TOLERANCE)
     influence = rounds[0].by_query(score)[:, 1:] @ inverse.T
-    errors = np.append(0.0, np.sqrt((influence**2).sum(axis=0)))
-    return up_to_scale(np.exp(logs), errors, trace=trace, converged=converged)
+    impressions = np.sum([table.impressions for table in rounds], axis=0)
+    total = np.sum([table.clicks for table in rounds], axis=0)
+    pooled = Exposures(rounds[0].queries, impressions, total)
+    clicked = pooled.select(pooled.moved).clicked
+    return robust_estimate(np.exp(logs), influence, clicked, trace=trace, converged=converged)

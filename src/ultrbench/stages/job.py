@@ -84,25 +84,28 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
         sys.exit(1)
 
 
-def _note(file: str) -> Path:
-    return NOTED / os.path.relpath(file)
+def _notes(files: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Yield the files below the folder of the study, each with the file that notes its checksum."""
+    for file in filter(os.path.isfile, files):
+        below = os.path.relpath(file)
+        if not below.startswith(os.pardir):
+            yield file, NOTED / below
 
 
 def _note_written(files: Iterable[str]) -> None:
     from ultrbench.files import sha256_of, write_text
 
-    for file in filter(os.path.isfile, files):
-        write_text(_note(file), sha256_of(file))
+    for file, note in _notes(files):
+        write_text(note, sha256_of(file))
 
 
 def _refuse_changed(files: Iterable[str], largest: int) -> None:
     from ultrbench.files import sha256_of  # numpy takes its time, in which Ctrl-C may come
 
-    for file in files:
-        noted = _note(file)
-        if not noted.is_file() or Path(file).stat().st_size > largest:
+    for file, note in _notes(files):
+        if not note.is_file() or Path(file).stat().st_size > largest:
             continue
-        if sha256_of(file) != noted.read_text():
+        if sha256_of(file) != note.read_text():
             raise UserError(
                 f"{file} is not what its job wrote: it was damaged, or changed by hand. Delete it,"
                 " and the next run makes it again"
