@@ -70,7 +70,14 @@ def schema_problems(config: Any, schema: Mapping[str, Any]) -> Iterator[Problem]
         # NaN passes every comparison with a limit, and infinity each that has no upper one.
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
-    checker = Draft202012Validator.TYPE_CHECKER.redefine("number", number)
+    # What is no number is measured by no limit, so that no whole number may be beyond it either.
+    usual = Draft202012Validator.TYPE_CHECKER
+    checker = usual.redefine_many(
+        {
+            "number": number,
+            "integer": lambda _, value: number(_, value) and usual.is_type(value, "integer"),
+        }
+    )
     validator = validators.extend(Draft202012Validator, type_checker=checker)(schema)
     for error in validator.iter_errors(config):
         yield from _explained(error, schema)

@@ -237,6 +237,14 @@ REFUSALS = [
     # ranges and choices
     ({"list_size": 64}, "list_size: a whole number from 1 to 63 is wanted, got 64."),
     (
+        {"list_size": 10**400},
+        f"list_size: a whole number from 1 to 63 is wanted, got 1{'0' * 59}.",
+    ),
+    (
+        {"settings": {"static": {"rounds": 1e300}}},
+        "settings.static.rounds: a whole number from 1 to 256 is wanted, got 1e+300.",
+    ),
+    (
         {"settings": {"static": {"eps": 1}}},
         "settings.static.eps: a number of at least 0 and below 1 is wanted, got 1.",
     ),
