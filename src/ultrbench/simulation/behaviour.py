@@ -142,7 +142,7 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
             raise UserError(f"{kind}: `{name}` has values that are no probabilities")
     if not isinstance(users.by_position, bool | np.bool_):
         raise UserError(
-            f"{kind}: `by_position` is {users.by_position!r:.40}; wanted: True or False"
+            f"{kind}: `by_position` is {users.by_position!r:.9}; True or False is wanted"
         )
     if users.by_position and (examination != examination[:1, :, :1]).any():
         raise UserError(
