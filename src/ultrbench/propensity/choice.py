@@ -23,6 +23,7 @@ DECREMENT = 1e-13
 MAX_NEWTON = 100
 SMALLEST_STEP = 1e-6
 BLOCK = 10_000
+LARGEST = 10.0  # beside log(clicks), to which a log without controls leads at most
 REWEIGHTINGS = 2
 
 
@@ -127,7 +128,12 @@ def fit_choice(
     Returns
     -------
     ChoiceFit
-        Every position needs a target above 0, or its effect runs off to minus infinity.
+
+    Raises
+    ------
+    UserError
+        When the effect of a position runs off to infinity: it has no target, or none on lists that
+        show another, or the controls tell for certain which cells have one.
 
     Examples
     --------
@@ -195,6 +201,15 @@ def fit_choice(
             size /= 2
         beta, value = beta - size * step, new
 
+    ran_off = np.abs(beta[:free]) > LARGEST + np.log1p(total)
+    if ran_off.any():
+        position = int(np.flatnonzero(ran_off)[0])
+        raise UserError(
+            f"the clicks set no bound to the propensity of position {position + 2}, which comes out"
+            f" as {np.exp(beta[position]):.1g} of that of position 1: too few lists show both and"
+            " have clicks there that the policy scores do not foretell; log clicks on more queries,"
+            " or show fewer positions (list_size)"
+        )
     score, _, hessian = derivatives(beta)
     ids, cluster = np.unique(clusters[clicked], return_inverse=True)
     summed = np.zeros((len(ids), len(beta)))
