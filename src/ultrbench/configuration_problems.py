@@ -114,6 +114,15 @@ def contradictions(
 
         yield from _equal_labels(name, listed, methods)
 
+    for section in ("methods", "sweeps"):
+        for name, entry in config.get(section, {}).items():
+            label = entry.get("label", "-")
+            if not (label.isprintable() and label.strip()):
+                yield refusal(
+                    (section, name, "label"),
+                    f"a line of characters that can be printed is wanted, got {label[:60]!r}.",
+                )
+
     for path, entry in _kinds(config):
         yield from _own_function_problems(path, entry)
 
@@ -374,7 +383,7 @@ def _equal_labels(
     labels = {name: entry["label"] for name, entry in methods.items() if "label" in entry}
     first: dict[str, str] = {}
     for method in (*BASELINES, *listed):
-        label = display_name(method, labels)
+        label = " ".join(display_name(method, labels).split())  # as tables print it
         other = first.setdefault(label, method)
         if other != method:
             path = ("methods", method, "label")

@@ -302,6 +302,19 @@ REFUSALS = [
     ),
     # labels
     (
+        {"methods": {"dla": {"label": " Naive  clicks "}}, "study": {"settings": ["static"]}},
+        "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
+        "take another.",
+    ),
+    *(
+        (
+            {"methods": {"dla": {"label": label}}},
+            "methods.dla.label: a line of characters that can be printed is wanted, got "
+            f"{label!r}.",
+        )
+        for label in ("\ufeffDLA", "D\nLA", "D\x00", "\u202eDLA", " ")
+    ),
+    (
         {"methods": {"dla": {"label": "Naive clicks"}}, "study": {"settings": ["static"]}},
         "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
         "take another.",
