@@ -468,6 +468,12 @@ def test_a_users_mistake_ends_a_job_with_its_sentence_alone(tmp_path):
     assert log == "to the log\na.txt:3: größer als 4\n"
 
 
+def test_a_name_that_is_no_utf8_is_told_by_its_codes(tmp_path):
+    done, log = run_job(tmp_path, "print('\\udcff'); raise UserError('t\\udcfe.txt: no such file')")
+    assert (done.returncode, done.stderr) == (1, "ultrbench: t\\udcfe.txt: no such file\n")
+    assert log == "to the log\n\\udcff\nt\\udcfe.txt: no such file\n"
+
+
 def test_an_unexpected_error_leaves_its_traceback_in_the_log_only(tmp_path):
     done, log = run_job(tmp_path, "1 / 0")
     assert (done.returncode, done.stdout) == (1, "")

@@ -60,7 +60,8 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     started = time.monotonic()
     name = snakemake.log[0]
     try:
-        with Path(name).open("w", buffering=1, encoding="utf-8") as log:
+        # A name of a file may be no UTF-8.
+        with Path(name).open("w", 1, encoding="utf-8", errors="backslashreplace") as log:
             faulthandler.enable(log)
             try:
                 with (
