@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -506,6 +507,32 @@ def test_a_log_on_a_full_disk_is_a_sentence(tmp_path):
     assert done.returncode == 1
     assert "No space left on device; make room" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+WAIT = """
+    import time
+    from pathlib import Path
+    Path("begun").touch()
+    while not Path("go").exists():
+        time.sleep(0.01)
+    Path("made").write_text("old")
+"""
+
+
+def test_a_job_that_outlived_its_run_writes_nothing_over_the_next(tmp_path):
+    def start(line):
+        command = [sys.executable, "-c", JOB.format(line=line)]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+    old = start(WAIT.strip())
+    while not (tmp_path / "begun").exists() and old.poll() is None:
+        time.sleep(0.01)
+    new = start("open('made', 'w').write('new')")
+    said = new.stdout.readline()
+    (tmp_path / "go").touch()
+    assert (old.wait(), new.wait()) == (0, 0)
+    assert said == "job.log: another process is at it, this one waits\n"
+    assert (tmp_path / "made").read_text() == "new"
 
 
 def test_an_exit_passes_and_an_interrupt_is_a_word(tmp_path):

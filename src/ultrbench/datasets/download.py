@@ -1,10 +1,7 @@
 """Download of one file: with progress, retry and resume, checked before it is put in place."""
 
-import fcntl
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -85,47 +82,6 @@ def download(url: str, target: str | Path, sha256: str | None = None) -> Path:
 def _partial(url: str, target: Path) -> Path:
     # By address, as a mirror may hold another file.
     return target.with_name(f"{target.name}.{crc32(url.encode()):08x}.partial")
-
-
-@contextmanager
-def alone(path: str | Path) -> Iterator[None]:
-    """Wait until no other process prepares `path`, and keep others waiting during the block.
-
-    Projects that share a downloads folder then fetch a file once. The lock ends with its process,
-    however that ends.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to be; its folder is made if it is missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with alone(folder / "a.zip"):
-    ...     [file.name for file in folder.iterdir()]
-    ['.a.zip.lock']
-    >>> list(folder.iterdir())
-    []
-    """
-    lock = Path(path).with_name(f".{Path(path).name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with lock.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                print(f"{path}: another process fetches it, this one waits")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            # The one before may have taken the locked file away.
-            if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(file.fileno())):
-                continue
-            try:
-                yield
-            finally:
-                lock.unlink()
-            return
 
 
 def _resume(url: str, whole: Path, partial: Path) -> None:

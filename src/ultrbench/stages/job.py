@@ -13,6 +13,7 @@ from typing import Any
 
 from ultrbench.bars import bar
 from ultrbench.errors import UserError
+from ultrbench.locks import alone
 from ultrbench.own_code import own_file
 
 NOTED = Path(".snakemake/sha256")
@@ -60,8 +61,11 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     started = time.monotonic()
     name = snakemake.log[0]
     try:
-        # A name of a file may be no UTF-8.
-        with Path(name).open("w", 1, encoding="utf-8", errors="backslashreplace") as log:
+        # Of a run that was killed, the same job may go on. A name of a file may be no UTF-8.
+        with (
+            alone(name),
+            Path(name).open("w", 1, encoding="utf-8", errors="backslashreplace") as log,
+        ):
             faulthandler.enable(log)
             try:
                 with (
@@ -80,7 +84,7 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
             finally:
                 faulthandler.disable()  # once the log is closed, its number may go to another
             print(f"done in {time.monotonic() - started:.1f} s", file=log)
-    except OSError as error:  # the log cannot be written
+    except (OSError, KeyboardInterrupt) as error:  # the log cannot be written, or it waited
         print(f"ultrbench: {sentence_of(error) or error}", file=sys.stderr)
         sys.exit(1)
 
