@@ -558,10 +558,22 @@ def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeyp
         pass
     with pytest.raises(SystemExit), job(reader):
         pytest.fail("the job has begun")
-    assert "results/made.csv is not what its job wrote" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "results/made.csv is not what its job wrote" in said
+    assert "or .snakemake/sha256/results/made.csv, if you put the file there" in said
     with job(SimpleNamespace(log=["log"], output=[str(made)])):
         write_text(made, "0.35")
     with job(reader):
+        pass
+
+
+@pytest.mark.parametrize("noted", [b"", bytes(64), b"\xff" * 64, b"0a"])
+def test_a_damaged_note_refuses_nothing(tmp_path, monkeypatch, noted):
+    monkeypatch.chdir(tmp_path)
+    Path("made.csv").write_text("0.25")
+    write_text(".snakemake/sha256/made.csv", "")
+    Path(".snakemake/sha256/made.csv").write_bytes(noted)
+    with job(SimpleNamespace(log=["log"], input=["made.csv"])):
         pass
 
 
