@@ -123,17 +123,26 @@ def _attempt(url: str, partial: Path) -> None:
             url, headers=headers, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)
         ) as response:
             sent = response.headers.get("Content-Range", "")
-            if start and response.status_code == 416 and sent == f"bytes */{start}":
-                return
-            if start and response.status_code in (206, 416):
-                if not sent.startswith(f"bytes {start}-"):
-                    partial.unlink()
-                    raise _BrokenOffError("the server cannot resume, the download begins anew")
-            else:
-                start = 0
+            status, anew = (
+                response.status_code,
+                "the server cannot resume, the download begins anew",
+            )
+            if start and status == 416:
+                if sent == f"bytes */{start}":
+                    return
+                partial.unlink()
+                raise _BrokenOffError(anew)
             _check_answer(url, response)
+            if status != 206:
+                start = 0
+            elif not sent.startswith(f"bytes {start}-"):
+                partial.unlink(missing_ok=True)
+                raise _BrokenOffError(anew)
             length = response.headers.get("Content-Length")
             total = start + int(length) if length else None
+            whole = sent.partition("/")[2] if status == 206 else ""
+            if whole not in ("", "*"):  # of which a part need not reach the end
+                total = int(whole)
             with (
                 partial.open("ab" if start else "wb") as file,
                 tqdm(
@@ -154,8 +163,17 @@ def _attempt(url: str, partial: Path) -> None:
         ) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise _BrokenOffError(_reason(error)) from None
+    except ValueError as error:
+        raise UserError(
+            f"{url}: the address or the server's answer makes no sense ({error}). Get the file by"
+            " other means or correct the registry."
+        ) from None
     if total is not None and _size(partial) != total:
         raise _BrokenOffError(f"the connection broke off at {_size(partial):,} of {total:,} bytes")
+    with partial.open("rb") as file:
+        if file.read(1 << 10).lstrip().startswith(b"<"):  # as no archive does, but every web page
+            partial.unlink()
+            raise UserError(_page(url))
 
 
 def _check_answer(url: str, response: Any) -> None:
@@ -168,11 +186,16 @@ def _check_answer(url: str, response: Any) -> None:
             f"{url}: the server answers {status} {response.reason}. If the file has moved, get it"
             " by other means or correct the registry."
         )
-    if response.headers.get("Content-Type", "").partition(";")[0].strip() == "text/html":
-        raise UserError(
-            f"{url}: the server sends a web page (HTML) in place of the file. Open the address in"
-            " a browser to see what it wants, and put the file down by hand."
-        )
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind in ("text/html", "application/xhtml+xml"):
+        raise UserError(_page(url))
+
+
+def _page(url: str) -> str:
+    return (
+        f"{url}: the server sends a web page (HTML) in place of the file. Open the address in a"
+        " browser to see what it wants, and put the file down by hand."
+    )
 
 
 def _blocks(raw: Any) -> Iterator[bytes]:
