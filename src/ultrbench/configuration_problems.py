@@ -264,7 +264,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     if kind == "array":
         return f"a list, each item {allowed(schema['items'])}"
     if kind == "string":
-        return "a name" if "pattern" in schema else "a text"
+        most = f" of up to {schema['maxLength']} characters" if "maxLength" in schema else ""
+        return "a name" if "pattern" in schema else f"a text{most}"
     if kind == "object":
         return "a mapping"
     if kind == "boolean":

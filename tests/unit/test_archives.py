@@ -1,7 +1,10 @@
 """Archives and folders of any layout, hostile ones included."""
 
+import bz2
+import gzip
 import io
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -158,6 +161,96 @@ def test_damage_ends_with_a_sentence(tmp_path, name):
             read(source, PLAIN, tmp_path / "w")
         except (UserError, UnicodeDecodeError) as error:
             assert not isinstance(error, UserError) or str(source) in str(error)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_flipped_bit_is_noticed(tmp_path, name):
+    rng = np.random.default_rng(2)
+    texts = {file: " ".join(map(str, rng.random(300))) for file in PLAIN.values()}
+    whole = pack(tmp_path / name, texts).read_bytes()
+    source = tmp_path / f"flipped-{name}"
+    for position in rng.integers(0, len(whole), 60):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << rng.integers(8)
+        source.write_bytes(damaged)
+        try:
+            found = read(source, PLAIN, tmp_path / "w")
+        except UserError:
+            continue
+        assert found == {split: texts[file] for split, file in PLAIN.items()}
+
+
+@pytest.mark.parametrize("mode", ["w", "w:xz"])
+def test_a_tar_that_is_not_packed_as_it_says_is_refused(tmp_path, mode):
+    with tarfile.open(tmp_path / "a.tar.gz", mode) as archive:
+        for file in PLAIN.values():
+            archive.addfile(tarfile.TarInfo(file))
+    assert "Not a gzipped file" in refusal(tmp_path / "a.tar.gz", PLAIN, tmp_path / "w")
+
+
+def test_damaged_lzma_in_zip_ends_with_a_sentence(tmp_path):
+    source = tmp_path / "a.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("train.txt", "0 qid:1 1:1\n" * 100)
+    damaged = bytearray(source.read_bytes())
+    damaged[55] ^= 255
+    source.write_bytes(damaged)
+    assert "cannot be unpacked" in refusal(source, {"train": "train.txt"}, tmp_path / "w")
+
+
+def tar_header(size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    info = tarfile.TarInfo("train.txt")
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "sentence"),
+    [
+        # A name of 100 MB, which tarfile would read whole.
+        (tar_header(100 << 20, tarfile.GNUTYPE_LONGNAME) + bytes(100 << 20), "a header of"),
+        # Back to the member itself, for ever.
+        (tar_header(-512), "a member of -512 bytes"),
+        # Headers of headers of headers.
+        (3000 * (tar_header(1, tarfile.GNUTYPE_LONGNAME) + bytes(512)), "recursion"),
+        # All after the end.
+        (bytes(1024) + bytes(200 << 20), "more than 200 times its size"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["gz", "bz2"])
+def test_bombs_in_the_headers_of_a_tar_are_refused(
+    tmp_path, monkeypatch, unpacked, sentence, suffix
+):
+    monkeypatch.setattr(archives, "_FREE_BYTES", 1 << 20)
+    source = tmp_path / f"a.tar.{suffix}"
+    source.write_bytes({"gz": gzip, "bz2": bz2}[suffix].compress(unpacked))
+    tracemalloc.start()
+    try:
+        message = refusal(source, {"train": "train.txt"}, tmp_path / "w")
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert sentence in message
+
+
+def test_an_archive_in_an_archive_unpacks_to_no_more_than_the_outer_allows(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_FREE_BYTES", 1000)
+    inner = pack(tmp_path / "in.zip", dict.fromkeys(PLAIN.values(), bytes(3_000_000)))
+    source = pack(tmp_path / "out.zip", {"in.zip": inner.read_bytes() + bytes(20_000)})
+    assert source.stat().st_size < inner.stat().st_size
+    message = refusal(source, PLAIN, tmp_path / "work")
+    assert message.startswith(f"{source}/in.zip: the archive unpacks to more")
+
+
+@pytest.mark.parametrize("kind", ["a.zip", "a.tar.gz", "folder"])
+def test_one_file_for_two_splits_is_refused(tmp_path, kind):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "train.txt").write_text("x")
+    source = tmp_path / kind
+    if kind != "folder":
+        pack(source, {"train.txt": "x"})
+    message = refusal(source, {"train": "train.txt", "vali": "t*.txt"}, tmp_path / "w")
+    assert "train, vali are to come from train.txt, train.txt; each needs a file" in message
 
 
 def test_other_files_are_refused(tmp_path):

@@ -274,6 +274,13 @@ def test_validation_clicks_of_a_log_without_truth_are_weighted_by_theta(inside, 
     assert set(read_json("own/ranker.json")["trees"]) == {"grades", "clicks"}
 
 
+def test_the_name_of_a_folder_is_one_column_of_a_run(inside):
+    folder = Path("my\tnew\nranker \udcff")
+    run("ranking", "log", "--theta", "theta.csv", "--set", "trees=1", "--output", str(folder))
+    rows = [line.split() for line in (folder / "grades.run").read_text("utf-8").splitlines()]
+    assert {(len(row), row[-1]) for row in rows} == {(6, "my-new-ranker-\ufffd")}
+
+
 def damage(content: bytes) -> dict[str, bytes]:
     return {
         "empty": b"",

@@ -323,6 +323,10 @@ REFUSALS = [
         "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
         "take another.",
     ),
+    (
+        {"methods": {"dla": {"label": "d" * 41}}},
+        f"methods.dla.label: a text of up to 40 characters is wanted, got the text '{'d' * 41}'.",
+    ),
     # what LightGBM and the solver of the ranking SVM cannot take
     (
         {"training": {"leaves": 131073}},

@@ -31,6 +31,21 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
         elif path == "/page":
             self.answer(200, b"<!doctype html>", {"Content-Type": "text/html; charset=utf-8"})
+        elif path == "/untyped-page":
+            self.answer(200, b"\r\n<!doctype html>")
+        elif path == "/xhtml":
+            self.answer(200, b"page", {"Content-Type": "Application/XHTML+xml"})
+        elif path == "/length":
+            self.answer(200, BODY, {"Content-Length": "many"})
+        elif path == "/nowhere":
+            self.answer(302, b"", {"Location": "http://[::1"})
+        elif path == "/parts":
+            start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
+            part = BODY[start : start + 100_000]
+            sent = f"bytes {start}-{start + len(part) - 1}/{len(BODY)}"
+            self.answer(206, part, {"Content-Range": sent})
+        elif path == "/elsewhere":
+            self.answer(206, BODY[9:], {"Content-Range": f"bytes 9-{len(BODY) - 1}/{len(BODY)}"})
         elif path == "/circle":
             self.answer(302, b"", {"Location": "/circle"})
         elif path == "/busy" and visit < 3:
@@ -152,6 +167,14 @@ def test_a_server_that_cannot_resume_begins_anew(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == BODY
 
 
+def test_a_part_that_nobody_asked_for_is_not_the_whole(server, tmp_path):
+    download(f"{server.url}/parts", tmp_path / "a.zip")
+    assert (tmp_path / "a.zip").read_bytes() == BODY
+    message = refusal(f"{server.url}/elsewhere", tmp_path / "b.zip")
+    assert "the server cannot resume" in message
+    assert left_over(tmp_path) == ["a.zip"]
+
+
 def test_progress_gives_new_attempts_and_an_end_comes(server, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ATTEMPTS", 2)
     download(f"{server.url}/cut-always", tmp_path / "a.zip", SHA256)
@@ -168,6 +191,10 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
     [
         ("/missing", "the server answers 404"),
         ("/page", "the server sends a web page (HTML) in place of the file"),
+        ("/untyped-page", "the server sends a web page (HTML) in place of the file"),
+        ("/xhtml", "the server sends a web page (HTML) in place of the file"),
+        ("/length", "the server's answer makes no sense (invalid literal"),
+        ("/nowhere", "the server's answer makes no sense"),
         ("/circle", "the server redirects in circles"),
     ],
 )

@@ -78,13 +78,22 @@ def test_values_beyond_float32_become_nan_and_are_counted(tmp_path):
         ("1 qid:1 1:1_0", "'1:1_0' is not INDEX:VALUE"),
         ("1 qid:1 1:\0", "is not INDEX:VALUE"),
         ("1 qid:1\0 1:1", "the query is"),
+        (b"1 qid:1 1:1\x85", "'1:1\\x85' is not INDEX:VALUE"),
+        (b"1 qid:1 2\xa0:1", "is not INDEX:VALUE"),
+        (b"1 qid:1\xa01:1", "the query is"),
+        ("1 qid2:1 1:1", "the second field must be the query"),
+        ("1 qid:\u0661 1:1", "the query is"),
+        ("1 qid:1 \xb2:1", "is not INDEX:VALUE"),
+        ("1 qid:1 1:1\r1 qid:1 1:2", "a carriage return inside the line"),
+        ("1 qid:1 1:1 # docid = a\r1 qid:1 1:2", "a carriage return inside the line"),
     ],
 )
 @pytest.mark.parametrize("piece", [16, 1 << 20])
 def test_a_malformed_line_is_named(tmp_path, monkeypatch, line, fault, piece):
-    monkeypatch.setattr(letor, "PIECE_BYTES", max(piece, len(line.encode()) + 1))
+    line = line if isinstance(line, bytes) else line.encode()
+    monkeypatch.setattr(letor, "PIECE_BYTES", max(piece, len(line) + 1))
     with pytest.raises(UserError) as raised:
-        read(tmp_path, f"# head\n0 qid:1 1:1\n\n{line}\n0 qid:1 1:1\n")
+        read(tmp_path, b"# head\n0 qid:1 1:1\n\n" + line + b"\n0 qid:1 1:1\n")
     assert str(raised.value).startswith(f"{tmp_path / 'train.txt'}:4: ")
     assert fault in str(raised.value)
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -468,6 +469,12 @@ def test_a_users_mistake_ends_a_job_with_its_sentence_alone(tmp_path):
     assert log == "to the log\na.txt:3: größer als 4\n"
 
 
+def test_a_name_that_is_no_utf8_is_told_by_its_codes(tmp_path):
+    done, log = run_job(tmp_path, "print('\\udcff'); raise UserError('t\\udcfe.txt: no such file')")
+    assert (done.returncode, done.stderr) == (1, "ultrbench: t\\udcfe.txt: no such file\n")
+    assert log == "to the log\n\\udcff\nt\\udcfe.txt: no such file\n"
+
+
 def test_an_unexpected_error_leaves_its_traceback_in_the_log_only(tmp_path):
     done, log = run_job(tmp_path, "1 / 0")
     assert (done.returncode, done.stdout) == (1, "")
@@ -502,6 +509,32 @@ def test_a_log_on_a_full_disk_is_a_sentence(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+WAIT = """
+    import time
+    from pathlib import Path
+    Path("begun").touch()
+    while not Path("go").exists():
+        time.sleep(0.01)
+    Path("made").write_text("old")
+"""
+
+
+def test_a_job_that_outlived_its_run_writes_nothing_over_the_next(tmp_path):
+    def start(line):
+        command = [sys.executable, "-c", JOB.format(line=line)]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+    old = start(WAIT.strip())
+    while not (tmp_path / "begun").exists() and old.poll() is None:
+        time.sleep(0.01)
+    new = start("open('made', 'w').write('new')")
+    said = new.stdout.readline()
+    (tmp_path / "go").touch()
+    assert (old.wait(), new.wait()) == (0, 0)
+    assert said == "job.log: another process is at it, this one waits\n"
+    assert (tmp_path / "made").read_text() == "new"
+
+
 def test_an_exit_passes_and_an_interrupt_is_a_word(tmp_path):
     assert run_job(tmp_path, "raise SystemExit(7)")[0].returncode == 7
     done, log = run_job(tmp_path, "raise KeyboardInterrupt")
@@ -525,10 +558,22 @@ def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeyp
         pass
     with pytest.raises(SystemExit), job(reader):
         pytest.fail("the job has begun")
-    assert "results/made.csv is not what its job wrote" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "results/made.csv is not what its job wrote" in said
+    assert "or .snakemake/sha256/results/made.csv, if you put the file there" in said
     with job(SimpleNamespace(log=["log"], output=[str(made)])):
         write_text(made, "0.35")
     with job(reader):
+        pass
+
+
+@pytest.mark.parametrize("noted", [b"", bytes(64), b"\xff" * 64, b"0a"])
+def test_a_damaged_note_refuses_nothing(tmp_path, monkeypatch, noted):
+    monkeypatch.chdir(tmp_path)
+    Path("made.csv").write_text("0.25")
+    write_text(".snakemake/sha256/made.csv", "")
+    Path(".snakemake/sha256/made.csv").write_bytes(noted)
+    with job(SimpleNamespace(log=["log"], input=["made.csv"])):
         pass
 
 

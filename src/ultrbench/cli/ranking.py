@@ -5,6 +5,7 @@ test_scores.npz, and for each validation a TREC run of the test queries, with qr
 for the command evaluation."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -103,7 +104,8 @@ def run(options: argparse.Namespace) -> None:
             theta=theta,
             validation_theta=theta if unknown else None,
         )
-        tag = options.output.name.replace(" ", "-")
+        # A column of the run, in UTF-8, whatever the folder is called.
+        tag = "-".join(os.fsencode(options.output.name).decode(errors="replace").split())
         runs = {(tag, scores, v): folder / f"{v}.run" for v in training["validation"]}
         export_runs(dataset, runs)
         export_qrels(dataset, folder / "qrels.txt")

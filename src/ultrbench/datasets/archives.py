@@ -3,6 +3,8 @@
 Nothing is written under a name from the archive: a member is streamed into a file that we name.
 """
 
+import bz2
+import gzip
 import struct
 import tarfile
 import zipfile
@@ -10,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
@@ -20,16 +23,20 @@ SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar.bz2")
 # LETOR text packs 5- to 20-fold; a far higher ratio is a broken or hostile archive.
 _MAX_RATIO = 200
 _FREE_BYTES = 64 << 20
+# No piece of a tar is read whole but headers, and those of real archives hold a path.
+_PIECE_BYTES = 1 << 20
 
 _FAILURES = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
+    LZMAError,
     struct.error,
     EOFError,
     NotImplementedError,
     OSError,
     ValueError,
+    RecursionError,  # of headers that announce headers
 )
 
 
@@ -75,14 +82,37 @@ def locate_files(
     'sample'
     """
     source, work = Path(source), Path(work)
-    names = _names(source)
+    allowance = _allowance(source)
+    names = _names(source, allowance)
     if not any(_matches(name, pattern) for name in names for pattern in patterns.values()):
         inner = [name for name in names if name.lower().endswith(SUFFIXES)]
         if len(inner) == 1:
             suffix = next(s for s in SUFFIXES if inner[0].lower().endswith(s))
-            source = _fetch(source, {"inner": inner[0]}, work, suffix)["inner"]
-            names = _names(source)
-    return _fetch(source, {s: _only(source, names, p) for s, p in patterns.items()}, work, ".txt")
+            packed = _fetch(source, {"inner": inner[0]}, work, suffix, allowance)["inner"]
+            if source.is_dir():
+                allowance = _allowance(packed)
+            try:
+                return _located(packed, patterns, _names(packed, allowance), work, allowance)
+            except UserError as error:  # the user knows no unpacked file
+                raise UserError(str(error).replace(str(packed), str(source / inner[0]))) from None
+    return _located(source, patterns, names, work, allowance)
+
+
+def _allowance(source: Path) -> int:
+    """Return how many bytes may come out of an archive, with all that archives in it hold."""
+    return _FREE_BYTES + _MAX_RATIO * source.stat().st_size
+
+
+def _located(
+    source: Path, patterns: Mapping[str, str], names: list[str], work: Path, allowance: int
+) -> dict[str, Path]:
+    wanted = {split: _only(source, names, pattern) for split, pattern in patterns.items()}
+    if len(set(wanted.values())) < len(wanted):
+        raise UserError(
+            f"{source}: {', '.join(wanted)} are to come from {', '.join(wanted.values())}; each"
+            " needs a file of its own. Name them by the key files of the data set."
+        )
+    return _fetch(source, wanted, work, ".txt", allowance)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -107,11 +137,11 @@ def _only(source: Path, names: list[str], pattern: str) -> str:
     )
 
 
-def _names(source: Path) -> list[str]:
+def _names(source: Path, allowance: int) -> list[str]:
     """List the files below a folder or in an archive."""
     if source.is_dir():
         return [p.relative_to(source).as_posix() for p in sorted(source.rglob("*")) if p.is_file()]
-    with _members(source) as members:
+    with _members(source, allowance) as members:
         names = [member.name for member in members]
     for name in names:
         path = PurePosixPath(name.replace("\\", "/"))
@@ -123,14 +153,15 @@ def _names(source: Path) -> list[str]:
     return names
 
 
-def _fetch(source: Path, wanted: Mapping[str, str], work: Path, suffix: str) -> dict[str, Path]:
+def _fetch(
+    source: Path, wanted: Mapping[str, str], work: Path, suffix: str, allowance: int
+) -> dict[str, Path]:
     """Return the wanted files: where they are in a folder, unpacked from an archive."""
     if source.is_dir():
         return {key: source / name for key, name in wanted.items()}
     keys = {name: key for key, name in wanted.items()}
-    allowance = _FREE_BYTES + _MAX_RATIO * source.stat().st_size
     files = {}
-    with _members(source) as members:
+    with _members(source, allowance) as members:
         for member in members:
             if member.name not in keys or keys[member.name] in files:
                 continue
@@ -164,7 +195,7 @@ def _absurd(source: Path) -> str:
 
 
 @contextmanager
-def _members(source: Path) -> Iterator[Iterator[_Member]]:
+def _members(source: Path, allowance: int) -> Iterator[Iterator[_Member]]:
     """Iterate over the members of an archive; what breaks on the way becomes a sentence."""
     name = source.name.lower()
     if not name.endswith(SUFFIXES):
@@ -176,8 +207,14 @@ def _members(source: Path) -> Iterator[Iterator[_Member]]:
             with zipfile.ZipFile(source) as archive:
                 yield _zip_members(archive)
         else:
-            with tarfile.open(source) as archive:
-                yield _tar_members(archive, source)
+            # Only packed ones have checksums, at their very end.
+            opened = bz2.open if name.endswith(".bz2") else gzip.open
+            with opened(source) as stream:
+                bounded = _Bounded(stream, source, allowance)
+                with tarfile.open(fileobj=bounded, mode="r:") as archive:
+                    yield _tar_members(archive)
+                    while bounded.read(_PIECE_BYTES):
+                        pass
     except _FAILURES as error:
         raise UserError(
             f"{source} cannot be unpacked: {error}. If it is broken or cut short, get it anew."
@@ -196,13 +233,32 @@ def _zip_members(archive: zipfile.ZipFile) -> Iterator[_Member]:
             yield _Member(info.filename, opened, bool(info.flag_bits & 1))
 
 
-def _tar_members(archive: tarfile.TarFile, source: Path) -> Iterator[_Member]:
-    allowance = _FREE_BYTES + _MAX_RATIO * source.stat().st_size
+class _Bounded:
+    """What is unpacked of a tar, as far as an archive of LETOR text could reach."""
+
+    def __init__(self, stream: IO[bytes], source: Path, allowance: int) -> None:
+        self.stream, self.source, self.allowance = stream, source, allowance
+        self.tell = stream.tell
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= _PIECE_BYTES:
+            raise tarfile.ReadError(f"a header of {size:,} bytes")
+        self._refuse_beyond(self.tell())
+        return self.stream.read(size)
+
+    def seek(self, position: int) -> None:
+        self._refuse_beyond(position)  # what is only skipped is decompressed as well
+        self.stream.seek(position)
+
+    def _refuse_beyond(self, position: int) -> None:
+        if position > self.allowance:
+            raise UserError(_absurd(self.source))
+
+
+def _tar_members(archive: tarfile.TarFile) -> Iterator[_Member]:
     for info in archive:
-        # Members that are only skipped are decompressed as well.
-        allowance -= info.size
-        if allowance < 0:
-            raise UserError(_absurd(source))
+        if info.size < 0:  # which leads back, to the same member without end
+            raise tarfile.ReadError(f"a member of {info.size:,} bytes")
         if not info.isdir():
             opened = partial(archive.extractfile, info) if info.isreg() else _nothing
             yield _Member(info.name, opened)

@@ -1,10 +1,7 @@
 """Download of one file: with progress, retry and resume, checked before it is put in place."""
 
-import fcntl
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -87,47 +84,6 @@ def _partial(url: str, target: Path) -> Path:
     return target.with_name(f"{target.name}.{crc32(url.encode()):08x}.partial")
 
 
-@contextmanager
-def alone(path: str | Path) -> Iterator[None]:
-    """Wait until no other process prepares `path`, and keep others waiting during the block.
-
-    Projects that share a downloads folder then fetch a file once. The lock ends with its process,
-    however that ends.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to be; its folder is made if it is missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with alone(folder / "a.zip"):
-    ...     [file.name for file in folder.iterdir()]
-    ['.a.zip.lock']
-    >>> list(folder.iterdir())
-    []
-    """
-    lock = Path(path).with_name(f".{Path(path).name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with lock.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                print(f"{path}: another process fetches it, this one waits")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            # The one before may have taken the locked file away.
-            if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(file.fileno())):
-                continue
-            try:
-                yield
-            finally:
-                lock.unlink()
-            return
-
-
 def _resume(url: str, whole: Path, partial: Path) -> None:
     """Fetch what `partial` lacks, attempt after attempt, and move it to `whole`."""
     failures = 0
@@ -167,17 +123,26 @@ def _attempt(url: str, partial: Path) -> None:
             url, headers=headers, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)
         ) as response:
             sent = response.headers.get("Content-Range", "")
-            if start and response.status_code == 416 and sent == f"bytes */{start}":
-                return
-            if start and response.status_code in (206, 416):
-                if not sent.startswith(f"bytes {start}-"):
-                    partial.unlink()
-                    raise _BrokenOffError("the server cannot resume, the download begins anew")
-            else:
-                start = 0
+            status, anew = (
+                response.status_code,
+                "the server cannot resume, the download begins anew",
+            )
+            if start and status == 416:
+                if sent == f"bytes */{start}":
+                    return
+                partial.unlink()
+                raise _BrokenOffError(anew)
             _check_answer(url, response)
+            if status != 206:
+                start = 0
+            elif not sent.startswith(f"bytes {start}-"):
+                partial.unlink(missing_ok=True)
+                raise _BrokenOffError(anew)
             length = response.headers.get("Content-Length")
             total = start + int(length) if length else None
+            whole = sent.partition("/")[2] if status == 206 else ""
+            if whole not in ("", "*"):  # of which a part need not reach the end
+                total = int(whole)
             with (
                 partial.open("ab" if start else "wb") as file,
                 tqdm(
@@ -198,8 +163,17 @@ def _attempt(url: str, partial: Path) -> None:
         ) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise _BrokenOffError(_reason(error)) from None
+    except ValueError as error:
+        raise UserError(
+            f"{url}: the address or the server's answer makes no sense ({error}). Get the file by"
+            " other means or correct the registry."
+        ) from None
     if total is not None and _size(partial) != total:
         raise _BrokenOffError(f"the connection broke off at {_size(partial):,} of {total:,} bytes")
+    with partial.open("rb") as file:
+        if file.read(1 << 10).lstrip().startswith(b"<"):  # as no archive does, but every web page
+            partial.unlink()
+            raise UserError(_page(url))
 
 
 def _check_answer(url: str, response: Any) -> None:
@@ -212,11 +186,16 @@ def _check_answer(url: str, response: Any) -> None:
             f"{url}: the server answers {status} {response.reason}. If the file has moved, get it"
             " by other means or correct the registry."
         )
-    if response.headers.get("Content-Type", "").partition(";")[0].strip() == "text/html":
-        raise UserError(
-            f"{url}: the server sends a web page (HTML) in place of the file. Open the address in"
-            " a browser to see what it wants, and put the file down by hand."
-        )
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind in ("text/html", "application/xhtml+xml"):
+        raise UserError(_page(url))
+
+
+def _page(url: str) -> str:
+    return (
+        f"{url}: the server sends a web page (HTML) in place of the file. Open the address in a"
+        " browser to see what it wants, and put the file down by hand."
+    )
 
 
 def _blocks(raw: Any) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ of the mistake.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +20,7 @@ from ultrbench.errors import UserError
 PIECE_BYTES = 4 << 20
 # Columns that are put into query order at a time: a bound on the memory it takes.
 _COLUMNS_AT_A_TIME = 16
+_INNER_RETURN = re.compile(rb"\r[^\r\n]")
 
 
 def read_letor(path: str | Path, features: int, ymax: int) -> tuple[Split, int]:
@@ -104,8 +106,10 @@ def _parse(piece: bytes, path: Path, first_line: int, features: int, ymax: int):
     from sklearn.datasets import load_svmlight_file
 
     failure = "its lines do not add up"
-    # Python's numbers may hold underscores, and the C code ends a line at NUL: look at each line.
-    if b"_" in piece or b"\0" in piece:
+    # Python's numbers may hold underscores, the C code ends a line at NUL and takes qid2:5 for a
+    # query, and where lines end in CR alone, a comment swallows all that follow: look at each line.
+    odd = b"_" in piece or b"\0" in piece or piece.count(b"qid") != piece.count(b"qid:")
+    if odd or _INNER_RETURN.search(piece):
         _check_lines(piece, path, first_line, features, ymax)
     try:
         block, grades, queries = load_svmlight_file(
@@ -127,27 +131,30 @@ def _parse(piece: bytes, path: Path, first_line: int, features: int, ymax: int):
 def _check_lines(piece: bytes, path: Path, first_line: int, features: int, ymax: int) -> None:
     """Raise a UserError for the first malformed line of the piece, if there is one."""
     for number, line in enumerate(piece.split(b"\n"), start=first_line):
-        fields = [field.decode("latin-1") for field in line.partition(b"#")[0].split()]
-        if fields and (fault := _fault(fields, features, ymax)):
+        fields = line.partition(b"#")[0].split()
+        fault = _fault(fields, features, ymax) if fields else None
+        if _INNER_RETURN.search(line):
+            fault = "there is a carriage return inside the line; let each line end in a line feed."
+        if fault:
             raise UserError(f"{path}:{number}: {fault}")
 
 
-def _fault(fields: list[str], features: int, ymax: int) -> str | None:
+def _fault(fields: list[bytes], features: int, ymax: int) -> str | None:
     """Say what is wrong with the fields of a line, if anything."""
     grade = _number(float, fields[0])
     if grade is None or grade not in range(ymax + 1):
-        return f"the grade is {fields[0]!r:.40}; give a whole number from 0 to {ymax}."
-    if len(fields) < 2 or not fields[1].startswith("qid:"):
+        return f"the grade is {_shown(fields[0])}; give a whole number from 0 to {ymax}."
+    if len(fields) < 2 or not fields[1].startswith(b"qid:"):
         return "the second field must be the query, as in 'qid:12'."
     query = _number(int, fields[1][4:])
     if query is None or not -(2**63) <= query < 2**63:
-        return f"the query is {fields[1]!r:.40}; give a whole number, as in 'qid:12'."
+        return f"the query is {_shown(fields[1])}; give a whole number, as in 'qid:12'."
     last = 0
     for field in fields[2:]:
-        name, colon, text = field.partition(":")
+        name, colon, text = field.partition(b":")
         index = _number(int, name)
         if index is None or not colon or _number(float, text) is None:
-            return f"{field!r:.40} is not INDEX:VALUE, as in '3:0.5'."
+            return f"{_shown(field)} is not INDEX:VALUE, as in '3:0.5'."
         if not 1 <= index <= features:
             return f"the feature index {index} is outside 1..{features}, the registry's width."
         if index <= last:
@@ -156,11 +163,16 @@ def _fault(fields: list[str], features: int, ymax: int) -> str | None:
     return None
 
 
-def _number(kind, text: str):
+def _number(kind, text: bytes):
+    # Of bytes, as of text Python takes the digits and spaces of every script.
     try:
-        return None if "_" in text else kind(text)
+        return None if b"_" in text else kind(text)
     except ValueError:
         return None
+
+
+def _shown(field: bytes) -> str:
+    return f"{field.decode('latin-1')!r:.40}"
 
 
 def _grouped(matrix: np.ndarray, grades: np.ndarray, queries: np.ndarray) -> Split:

@@ -61,7 +61,8 @@ def fetch_dataset(entry: Mapping[str, Any], name: str, downloads: str | Path) ->
     >>> fetch_dataset({"path": ["a.zip"]}, "mine", folder).name
     'a.zip'
     """
-    from ultrbench.datasets.download import alone, download
+    from ultrbench.datasets.download import download
+    from ultrbench.locks import alone
 
     failures = []
     target = _places(entry, downloads)[0]

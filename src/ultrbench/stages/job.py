@@ -4,6 +4,7 @@ import contextlib
 import errno
 import faulthandler
 import os
+import re
 import sys
 import time
 import traceback
@@ -13,6 +14,7 @@ from typing import Any
 
 from ultrbench.bars import bar
 from ultrbench.errors import UserError
+from ultrbench.locks import alone
 from ultrbench.own_code import own_file
 
 NOTED = Path(".snakemake/sha256")
@@ -60,7 +62,11 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     started = time.monotonic()
     name = snakemake.log[0]
     try:
-        with Path(name).open("w", buffering=1, encoding="utf-8") as log:
+        # Of a run that was killed, the same job may go on. A name of a file may be no UTF-8.
+        with (
+            alone(name),
+            Path(name).open("w", 1, encoding="utf-8", errors="backslashreplace") as log,
+        ):
             faulthandler.enable(log)
             try:
                 with (
@@ -79,7 +85,7 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
             finally:
                 faulthandler.disable()  # once the log is closed, its number may go to another
             print(f"done in {time.monotonic() - started:.1f} s", file=log)
-    except OSError as error:  # the log cannot be written
+    except (OSError, KeyboardInterrupt) as error:  # the log cannot be written, or it waited
         print(f"ultrbench: {sentence_of(error) or error}", file=sys.stderr)
         sys.exit(1)
 
@@ -105,10 +111,12 @@ def _refuse_changed(files: Iterable[str], largest: int) -> None:
     for file, note in _notes(files):
         if not note.is_file() or Path(file).stat().st_size > largest:
             continue
-        if sha256_of(file) != note.read_text():
+        noted = note.read_bytes()
+        whole = re.fullmatch(b"[0-9a-f]{64}", noted)  # not cut short when the machine went down
+        if whole and sha256_of(file).encode() != noted:
             raise UserError(
                 f"{file} is not what its job wrote: it was damaged, or changed by hand. Delete it,"
-                " and the next run makes it again"
+                f" and the next run makes it again; or {note}, if you put the file there"
             )
 
 
