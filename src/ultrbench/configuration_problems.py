@@ -70,7 +70,14 @@ def schema_problems(config: Any, schema: Mapping[str, Any]) -> Iterator[Problem]
         # NaN passes every comparison with a limit, and infinity each that has no upper one.
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
-    checker = Draft202012Validator.TYPE_CHECKER.redefine("number", number)
+    # What is no number is measured by no limit, so that no whole number may be beyond it either.
+    usual = Draft202012Validator.TYPE_CHECKER
+    checker = usual.redefine_many(
+        {
+            "number": number,
+            "integer": lambda _, value: number(_, value) and usual.is_type(value, "integer"),
+        }
+    )
     validator = validators.extend(Draft202012Validator, type_checker=checker)(schema)
     for error in validator.iter_errors(config):
         yield from _explained(error, schema)
@@ -106,6 +113,15 @@ def contradictions(
             )
 
         yield from _equal_labels(name, listed, methods)
+
+    for section in ("methods", "sweeps"):
+        for name, entry in config.get(section, {}).items():
+            label = entry.get("label", "-")
+            if not (label.isprintable() and label.strip()):
+                yield refusal(
+                    (section, name, "label"),
+                    f"a line of characters that can be printed is wanted, got {label[:60]!r}.",
+                )
 
     for path, entry in _kinds(config):
         yield from _own_function_problems(path, entry)
@@ -248,7 +264,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     if kind == "array":
         return f"a list, each item {allowed(schema['items'])}"
     if kind == "string":
-        return "a name" if "pattern" in schema else "a text"
+        most = f" of up to {schema['maxLength']} characters" if "maxLength" in schema else ""
+        return "a name" if "pattern" in schema else f"a text{most}"
     if kind == "object":
         return "a mapping"
     if kind == "boolean":
@@ -367,7 +384,7 @@ def _equal_labels(
     labels = {name: entry["label"] for name, entry in methods.items() if "label" in entry}
     first: dict[str, str] = {}
     for method in (*BASELINES, *listed):
-        label = display_name(method, labels)
+        label = " ".join(display_name(method, labels).split())  # as tables print it
         other = first.setdefault(label, method)
         if other != method:
             path = ("methods", method, "label")

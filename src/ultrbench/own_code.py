@@ -8,8 +8,10 @@ import ast
 import functools
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -72,7 +74,7 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
     ------
     UserError
         When the file cannot be imported; the function of a file raises it for every error in it,
-        naming the lines.
+        naming the lines. Lists and mappings are lent to it in copies.
 
     Examples
     --------
@@ -102,8 +104,9 @@ def find_function(registry: Mapping[str, str], kind: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def told(*arguments: Any, **keys: Any) -> Any:
+        lent = {key: deepcopy(v) if isinstance(v, list | dict) else v for key, v in keys.items()}
         with _told(file):
-            return function(*arguments, **keys)
+            return function(*arguments, **lent)
 
     return told
 
@@ -124,9 +127,15 @@ def read_only(array: "np.ndarray") -> "np.ndarray":
 
 @contextmanager
 def _told(file: str, what: str = "") -> Iterator[None]:
-    """Tell of an error in a file of one's own by the lines of the file that led to it."""
+    """Tell of an error in a file of one's own by the lines of the file that led to it.
+
+    The folder, numpy's answer to overflows and the filters of warnings are afterwards as before.
+    """
+    import numpy as np
+
     try:
-        yield
+        with chdir("."), np.errstate(), warnings.catch_warnings():
+            yield
     except (UserError, MemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -1,9 +1,13 @@
 """YAML files, read strictly: a key that stands twice is a mistake, not an update."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ultrbench.errors import UserError
+
+if TYPE_CHECKING:
+    import yaml
 
 MOST_VALUES = 100_000
 
@@ -24,12 +28,38 @@ def read_yaml(path: str | Path) -> Any:
     >>> read_yaml(path)
     {'seeds': [1, 2]}
     """
-    import yaml
-
     refuse_endless_aliases(path)
     if sentences := duplicate_keys(path):
         raise UserError("\n".join(sentences))
-    return yaml.load(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return parse_yaml(Path(path).read_bytes(), str(path))
+
+
+def parse_yaml(text: str | bytes, where: str) -> Any:
+    """Return what YAML stands for.
+
+    Raises
+    ------
+    UserError
+        Where it is not YAML, or a value not of its kind, such as a 30th of February.
+
+    Examples
+    --------
+    >>> parse_yaml("[1, 0.5]", "--set")
+    [1, 0.5]
+    """
+    import yaml
+
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except Exception as error:  # of scalars also ValueError, KeyError and AttributeError
+        raise UserError(_not_yaml(where, error)) from None
+
+
+def _not_yaml(where: str, error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    line = f":{mark.line + 1}" if mark else ""
+    said = getattr(error, "problem", None) or error
+    return f"{where}{line}: this is not YAML: {said}."
 
 
 def refuse_endless_aliases(path: str | Path) -> None:
@@ -93,8 +123,8 @@ def refuse_endless_aliases(path: str | Path) -> None:
 def duplicate_keys(path: str | Path) -> list[str]:
     """Return a sentence for each key that stands twice in a mapping of a YAML file.
 
-    YAML readers keep the last of them without a word. A file that is not YAML gives the one
-    sentence that says where.
+    YAML readers keep the last of them without a word. Numbers that `misread_number` finds have
+    a sentence too. A file that is not YAML gives the one sentence that says where.
 
     Examples
     --------
@@ -111,9 +141,7 @@ def duplicate_keys(path: str | Path) -> list[str]:
     except OSError as error:
         return [f"{path} cannot be read: {error.strerror}."]
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        return [f"{path}{line}: this is not YAML: {getattr(error, 'problem', None) or error}."]
+        return [_not_yaml(str(path), error)]
 
     sentences = []
     nodes, seen = [root], set()
@@ -124,6 +152,8 @@ def duplicate_keys(path: str | Path) -> list[str]:
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
             nodes += reversed(node.value)
+        elif isinstance(node, yaml.ScalarNode):
+            sentences += [f"{path}:{node.start_mark.line + 1}: {s}" for s in misread_number(node)]
         elif isinstance(node, yaml.MappingNode):
             first: dict[str, int] = {}
             for key, _ in node.value:
@@ -136,3 +166,23 @@ def duplicate_keys(path: str | Path) -> list[str]:
                 first.setdefault(name, line)
             nodes += [value for _, value in reversed(node.value)]
     return sentences
+
+
+def misread_number(node: "yaml.ScalarNode") -> list[str]:
+    """Return the sentence on a number that YAML takes for another than it looks, if it does.
+
+    Examples
+    --------
+    >>> import yaml
+    >>> misread_number(yaml.compose("010"))
+    ['YAML takes 010 for 8; write the number plainly, or a text in quotes.']
+    >>> misread_number(yaml.compose("0.10"))
+    []
+    """
+    number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+    if not number or node.style or not re.match(r"[+-]?(0[0-9_]|[0-9_]+:)", node.value):
+        return []
+    taken = parse_yaml(node.value, node.value)
+    if node.value.lstrip("+-").replace(".", "").isdigit() and float(node.value) == taken:
+        return []
+    return [f"YAML takes {node.value} for {taken}; write the number plainly, or a text in quotes."]

@@ -151,6 +151,8 @@ def test_a_number_that_is_missing_on_one_side_differs(expected):
          "other seeds [7], expected [1]"),
         ({"datasets": {"mine": {"sha256": {"a.zip": "01"}, "ymax": 4}}},
          "other data: sha256 of mine differ"),
+        ({"datasets": {"mine": provenance()["datasets"]["mine"] | {"features_sha256": {}}}},
+         "other data: features_sha256 of mine differ"),
         ({"machine": "arm64"}, "another platform, which rounds differently: arm64"),
         ({"python": "3.12.0"}, "another Python: 3.12, expected 3.11"),
     ],

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from ultrbench.errors import UserError
 from ultrbench.propensity.choice import fit_choice, fit_clicks, spline_basis
 from ultrbench.simulation.behaviour import Behaviour
 from ultrbench.simulation.clicks import simulate_sessions
@@ -156,3 +157,24 @@ def test_a_spline_with_three_knots_fits_any_function_of_three_values():
     anything = np.repeat([0.3, -1.0, 0.7], 20)
     fitted = basis @ np.linalg.lstsq(basis, anything)[0]
     np.testing.assert_allclose(fitted, anything, atol=1e-12)
+
+
+def test_an_effect_that_runs_off_is_refused():
+    shown, none = np.array([[True, True], [True, False]]), np.empty((2, 2, 0))
+    # Position 2 is clicked wherever both are shown: its effect has no upper bound.
+    with pytest.raises(
+        UserError, match="no bound to the propensity of position 2, which comes out"
+    ):
+        fit_choice(np.array([[0.0, 1.0], [5.0, 0.0]]), shown, none, np.arange(2))
+    # The control says which cell is clicked, at whatever position.
+    signal = np.array([[[1.0], [-1.0]], [[1.5], [1.0]], [[2.0], [-1.0]], [[-0.5], [-0.6]]])
+    clicks = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(UserError, match="no bound to the propensity of position 2"):
+        fit_choice(clicks, clicks >= 0, signal, np.arange(4))
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1e9])
+def test_an_effect_that_many_clicks_tell_is_no_runaway(ratio):
+    clicks = np.array([[1.0, ratio]]) * max(1, 1 / ratio)
+    fit = fit_choice(clicks, clicks > 0, np.empty((1, 2, 0)), np.arange(1))
+    assert fit.position[1] == pytest.approx(np.log(ratio))

@@ -155,3 +155,18 @@ def test_one_query_says_nothing_of_others():
     cells = comparison_cells(row)
     assert cells[3] == cells[-2] == "n/a"
     assert "nan" not in " ".join(cells)
+
+
+def test_replicates_that_cancel_out_are_no_evidence():
+    seeds = np.array([0.86, 0.54, 0.3, 0.42, 0.03])
+    swapped = seeds[[2, 1, 3, 4, 0]]
+    table = compare({"naive": np.tile(seeds, (12, 1)).T, "swapped": np.tile(swapped, (12, 1)).T})
+    row = table.loc[("swapped", "nDCG@10")]
+    assert row["p"] == 1
+    assert np.isnan(row["effect_size"])
+
+
+def test_differences_that_are_equal_but_for_rounding_have_no_effect_size():
+    values = {"naive": BASE, "better": BASE + 0.1}
+    row = compare(values).loc[("better", "nDCG@10")]
+    assert np.isnan(row["effect_size"]) and row["mde"] == 0

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from key_tables import BLOCK, README, ROOT, SCHEMA, objects, table, tables
 
 from ultrbench.configuration import read_config
+from ultrbench.datasets.registry import load_registry
 from ultrbench.errors import UserError
 from ultrbench.evaluation.interfaces import INTERFACES
 from ultrbench.evaluation.metrics import parse_metric
@@ -27,7 +28,7 @@ from ultrbench.study import (
     stopping_cutoff,
     study_methods,
 )
-from ultrbench.yaml_files import duplicate_keys, read_yaml, refuse_endless_aliases
+from ultrbench.yaml_files import duplicate_keys, parse_yaml, read_yaml, refuse_endless_aliases
 
 schema = read_yaml(SCHEMA)
 default = read_yaml(ROOT / "config/config.yaml")
@@ -237,6 +238,14 @@ REFUSALS = [
     # ranges and choices
     ({"list_size": 64}, "list_size: a whole number from 1 to 63 is wanted, got 64."),
     (
+        {"list_size": 10**400},
+        f"list_size: a whole number from 1 to 63 is wanted, got 1{'0' * 59}.",
+    ),
+    (
+        {"settings": {"static": {"rounds": 1e300}}},
+        "settings.static.rounds: a whole number from 1 to 256 is wanted, got 1e+300.",
+    ),
+    (
         {"settings": {"static": {"eps": 1}}},
         "settings.static.eps: a number of at least 0 and below 1 is wanted, got 1.",
     ),
@@ -293,9 +302,26 @@ REFUSALS = [
     ),
     # labels
     (
+        {"methods": {"dla": {"label": " Naive  clicks "}}, "study": {"settings": ["static"]}},
+        "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
+        "take another.",
+    ),
+    *(
+        (
+            {"methods": {"dla": {"label": label}}},
+            "methods.dla.label: a line of characters that can be printed is wanted, got "
+            f"{label!r}.",
+        )
+        for label in ("\ufeffDLA", "D\nLA", "D\x00", "\u202eDLA", " ")
+    ),
+    (
         {"methods": {"dla": {"label": "Naive clicks"}}, "study": {"settings": ["static"]}},
         "methods.dla.label: Naive clicks is also what naive is called in the tables of static; "
         "take another.",
+    ),
+    (
+        {"methods": {"dla": {"label": "d" * 41}}},
+        f"methods.dla.label: a text of up to 40 characters is wanted, got the text '{'d' * 41}'.",
     ),
     # what LightGBM and the solver of the ranking SVM cannot take
     (
@@ -742,6 +768,46 @@ def test_a_mutated_config_is_read_or_refused_in_sentences(steps: list) -> None:
         assert all(line.endswith((".", "?")) for line in str(error).split("\n- ")[1:])
     else:
         assert read_config(sound, schema, registry) == sound
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2020-13-45", "0000-01-01", "!!bool maybe", "!!int x", "!!timestamp x", "!foo 1", "0x_"),
+        *("=", "!!python/name:os.system", "{[1]: 2}", "{<<: 3}", "!!str [1]", "1" * 5000),
+    ],
+)
+def test_a_value_that_is_not_of_its_kind_is_a_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(f"a: {text}\n")
+    with pytest.raises(UserError, match=r"a\.yaml(:1)?: this is not YAML: "):
+        read_yaml(path)
+    with pytest.raises(UserError, match=r"a\.yaml(:1)?: this is not YAML: "):
+        load_registry(path, {})
+    with pytest.raises(UserError, match=r"--set eta(:1)?: this is not YAML: "):
+        parse_yaml(text, "--set eta")
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [("010", 8), ("[1, 017]", 15), ("0_4", 4), ("1:30", 90), ("1:30.5", 90.5), ("-010", -8)],
+)
+def test_a_number_that_yaml_takes_for_another_is_refused(tmp_path, text: str, taken: float) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(f"x: {{}}\na: {text}\n")
+    said = rf":2: YAML takes \S+ for {taken}; write"
+    with pytest.raises(UserError, match=said):
+        read_yaml(path)
+    with pytest.raises(UserError, match=said):
+        read_config(default, schema, registry, [path])
+    with pytest.raises(UserError, match=rf"YAML takes .* for {taken}; write"):
+        load_registry(path, {})
+
+
+def test_numbers_that_are_what_they_look_like_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("[0, 00, 07, 01.5, 1_000, 0x10, -0, 0.1, 1.0e-3, .inf, '010']\n")
+    assert read_yaml(path)[:6] == [0, 0, 7, 1.5, 1000, 16]
 
 
 def test_aliases_that_have_no_end_are_a_sentence(tmp_path: Path) -> None:

@@ -349,6 +349,10 @@ def test_a_file_with_a_wrong_byte_or_a_cut_end_is_sound_or_refused(tmp_path, whi
         ("position,theta\n99999999999999999999,0.5\n", "positions must be 1, 2, 3"),
         ("position,theta\n,0.5\n", "positions must be 1, 2, 3"),
         ("position,theta\n\x00\n", "truth.csv"),
+        ("position,theta\n1,1,00\n2,1,25\n", "or a line has more or fewer cells"),
+        ("position,theta,theta\n1,0.9,0.3\n", "a column stands twice"),
+        ("position,theta,alpha,alpha\n1,0.9,1,2\n", "a column stands twice"),
+        ("position,theta,continuation\n1,0.9,5\n", "continuation at position 1 is 5"),
         ("position,theta,by_position\n1,1,\n2,1,no\n", "by_position must be true or false, got 'no'"),
     ],
 )  # fmt: skip

@@ -209,6 +209,14 @@ def test_spread_figure_has_a_dot_a_seed_from_top_to_bottom():
     assert axes.get_xlabel() == "nDCG@5"
 
 
+def test_a_long_label_leaves_room_for_the_dots(tmp_path):
+    name = "a" * 64  # the longest that a method may have
+    frame = values(rounds=(0,), seeds=[1, 2, 3], methods=["naive", name])
+    figure = spread_figure(frame, ["naive", name], metric="nDCG@5")
+    saved(figure, tmp_path)
+    assert figure.axes[0].get_position().width > 0.4
+
+
 def test_spread_figure_writes_what_lies_far_below():
     methods = ["naive", "oracle", "dla", "random_order"]
     frame = values(policies=["weak", "strong"], methods=methods, rounds=(0,))

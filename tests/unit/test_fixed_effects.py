@@ -332,3 +332,22 @@ def test_the_published_moments_are_zero_at_the_estimate_and_nowhere_near_it():
     assert fit.converged and len(fit.trace) < 20
     np.testing.assert_allclose(sequential_moments(rounds, signals, fit.relative), 0, atol=1e-6)
     assert np.abs(sequential_moments(rounds, signals, fit.relative * [1, 1, 1.01])).max() > 0.1
+
+
+def test_what_runs_off_to_infinity_is_refused():
+    # Fifty sessions in three rounds, of which the moments have no solution; they flatten far out.
+    shown = [[3, 2, 0, 4, 1], [2, 0, 3, 1, 4], [8, 7, 5, 9, -1], [8, 6, 5, 9, 7], [9, 5, 6, 8, 7]]
+    shown += [[12, 14, -1, -1, -1], [10, 11, 12, 13, -1]]
+    clicks = [[2, 1, 1, 0, 0], [1, 0, 0, 1, 0], [3, 0, 1, 0, 0], [0] * 5, [13, 5, 4, 2, 1]]
+    clicks += [[20, 11, 0, 0, 0], [1, 0, 0, 0, 0]]
+    sessions = [2, 1, 3, 0, 16, 28, 1]
+    groups = []
+    for row, (by_position, count) in enumerate(zip(clicks, sessions, strict=True)):
+        for session in range(count):
+            mask = sum(1 << k for k, number in enumerate(by_position) if session < number)
+            groups.append((row, mask, 1))
+    log = make_log(shown, groups, queries=[0, 0, 1, 1, 1, 2, 2])
+    assert log.clicks.tolist() == clicks
+    log = replace(log, rounds=np.array([1, 0, 1, 1, 0, 1, 2], np.uint8))
+    with pytest.raises(UserError, match="no bound to the propensity of position 5, which comes"):
+        find_estimator("fixed_effects")(log, features=np.zeros((15, 1), np.float32), seed=1)

@@ -121,3 +121,12 @@ def test_orders_that_may_follow_clicks_are_no_identification():
     assert (followed.identified, followed.notes) == (False, (FEEDBACK,))
     shuffled_later = replace(later, randomized=np.ones(9, bool))
     assert harvest(shuffled_later, pairs="all").identified
+
+
+@pytest.mark.parametrize("pairs", ["adjacent", "all"])
+def test_numbers_of_queries_are_names(pairs):
+    log = expected_log(**of_queries([[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3))
+    far = replace(log, queries=log.queries * 2**50 + 2**60)
+    estimates = [harvest(one, pairs=pairs) for one in (log, far)]
+    for name in ("relative", "standard_error"):
+        np.testing.assert_array_equal(*(getattr(estimate, name) for estimate in estimates))

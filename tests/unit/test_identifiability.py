@@ -117,6 +117,25 @@ def test_a_position_without_a_click_stops_every_estimator():
     assert {(row["works"], row["why"]) for row in rows} == {("no", "no click at position 2")}
 
 
+@pytest.mark.parametrize(
+    ("documents", "groups", "works_on_it"),
+    [
+        ([[0, 1], [1, 0]], [(0, 3, 9), (1, 1, 9)], "no"),  # clicks at 2 in fixed order alone
+        ([[0, 1], [2, 3], [4, -1]], [(0, 3, 9), (1, 2, 9), (2, 1, 9)], "no"),  # at 1 of short ones
+        ([[0, 1], [1, 0]], [(0, 1, 9), (1, 3, 9)], "yes"),
+    ],
+)
+def test_the_verdict_on_randomization_is_what_it_does(documents, groups, works_on_it):
+    lists = len(documents)
+    log = make_log(documents, groups, randomized=[False] + [True] * (lists - 1))
+    assert works(identifiability(log))["randomization"] == works_on_it
+    if works_on_it == "yes":
+        find_estimator("randomization")(log)
+    else:
+        with pytest.raises(UserError, match="no click at position"):
+            find_estimator("randomization")(log)
+
+
 def test_without_empty_sessions_regression_em_cannot_work():
     report = identifiability(make_log([[0, 1]], [(0, 1, 5), (0, 2, 5)]))
     assert works(report)["rem"] == "no"

@@ -1,6 +1,7 @@
 """Functions in a file of one's own: what is refused, and in which words."""
 
 import inspect
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,6 +139,24 @@ def test_a_function_that_does_not_stay_is_refused(folder: Path, end: str) -> Non
         find_function({}, "mine.py:estimate")
 
 
+def test_what_it_sets_for_the_process_does_not_stay(folder: Path) -> None:
+    source = "import os, warnings\nimport numpy as np\ndef reset():\n    os.chdir('/')\n"
+    source += "    np.seterr(all='raise')\n    warnings.simplefilter('error')\nreset()\n"
+    (folder / "mine.py").write_text(source + "def estimate(log):\n    reset()\n    return 1\n")
+    before = np.geterr(), list(warnings.filters)
+    for _ in range(2):
+        assert find_function({}, "mine.py:estimate")(None) == 1
+        assert (Path.cwd(), np.geterr(), list(warnings.filters)) == (folder, *before)
+
+
+def test_lists_and_mappings_are_lent_in_copies(folder: Path) -> None:
+    source = "def estimate(log, *, depth, etas):\n    depth.append(1)\n    etas['b'][0] = 5\n"
+    (folder / "mine.py").write_text(source)
+    depth, etas = [0], {"b": [1]}
+    find_function({}, "mine.py:estimate")(None, depth=depth, etas=etas)
+    assert (depth, etas) == ([0], {"b": [1]})
+
+
 @pytest.mark.parametrize("error", ["GeneratorExit", "BaseException", "SystemExit"])
 def test_whatever_a_function_raises_is_told_by_its_line(folder: Path, error: str) -> None:
     (folder / "mine.py").write_text(f"def estimate(log):\n    raise {error}('mine')\n")
@@ -234,6 +253,17 @@ def test_an_estimate_of_ones_own_is_made_of_propensities(change: dict, words: st
             Behaviour(np.ones((3, 2)), parameters={"alpha": np.ones(3)}),
             r"parameter `alpha` has shape \[3\]; one number for each of the 2 positions",
         ),
+        *(
+            (Behaviour(np.ones((3, 2)), parameters={"alpha": values}), "no array of finite numbers")
+            for values in (np.array([1, np.nan]), np.array(["a", "b"]), [1.0, 0.5])
+        ),
+        (Behaviour(np.ones((3, 2)), parameters={"theta": np.ones(2)}), "may have alpha, beta, con"),
+        (Behaviour(np.ones((3, 2)), parameters=[1.0]), "may have alpha, beta, con"),
+        (Behaviour(np.ones((3, 2)), by_position="no"), "`by_position` is 'no'; True or False"),
+        (
+            Behaviour(np.ones((3, 2)), continuation=np.full((1, 1), 0.5), by_position=True),
+            "by `continuation` some users do not go on after a click",
+        ),
     ],
 )
 def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> None:
@@ -253,6 +283,9 @@ def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> N
         ("{'train': [10**400] * 6, 'test': [10**400] * 3}", "a dict is wanted"),
         ("splits['train'].grades.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
         ("order.sort()", r"mine\.py:2: ValueError: .*read-only"),
+        ("splits['train'].features.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
+        ("splits['train'].query_ptr.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
+        ("splits['test'].query_ids.fill('')", r"mine\.py:2: ValueError: .*read-only"),
         ("splits.clear()", "a dict is wanted with the scores of the documents of train, test"),
     ],
 )

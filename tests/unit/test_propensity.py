@@ -122,6 +122,18 @@ def test_one_query_alone_has_no_standard_error():
         assert np.isnan(estimate.standard_error).all()
 
 
+@pytest.mark.parametrize("kind", ["ctr", "randomization"])
+def test_queries_without_sessions_are_no_independent_units(kind):
+    groups = [(0, 1, 3), (0, 2, 5), (1, 1, 7), (1, 3, 2)]
+    shown = [[0, 1], [2, 3], [4, 5], [6, 7]]
+    for queries in (1, 2):
+        some = [group for group in groups if group[0] < queries]
+        few = find_estimator(kind)(make_log(shown[:queries], some, randomized=True))
+        padded = find_estimator(kind)(make_log(shown, some, randomized=True))
+        np.testing.assert_array_equal(padded.standard_error, few.standard_error)
+        np.testing.assert_array_equal(padded.relative, few.relative)
+
+
 def test_randomization_recovers_theta_within_its_standard_errors():
     """On lists of many lengths, whose relevance goes with their length."""
     z = []

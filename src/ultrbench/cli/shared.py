@@ -77,13 +77,12 @@ def read_definition(
     UserError
         For a mistake in the file or in ``--set``, or an unknown name.
     """
-    import yaml
     from snakemake.utils import update_config
 
     from ultrbench.configuration import read_config
     from ultrbench.configuration_problems import schema_problems
     from ultrbench.datasets.registry import load_registry
-    from ultrbench.yaml_files import read_yaml
+    from ultrbench.yaml_files import parse_yaml, read_yaml
 
     schemas = ROOT / "workflow/schemas"
     if not schemas.is_dir():
@@ -106,10 +105,7 @@ def read_definition(
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise UserError(f"--set {text}: KEY=VALUE is wanted, such as eta=2")
-        try:
-            definition[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UserError(f"--set {text}: the value is no YAML") from None
+        definition[key] = parse_yaml(value, f"--set {text}")
     schema = read_yaml(schemas / "config.schema.yaml")
     registry = load_registry(config["registry"], read_yaml(schemas / "datasets.schema.yaml"))
     checked = read_config(config, schema, registry)

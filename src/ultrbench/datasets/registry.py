@@ -7,6 +7,7 @@ from typing import Any
 
 from ultrbench.datasets.split import SPLITS
 from ultrbench.errors import UserError
+from ultrbench.yaml_files import misread_number, parse_yaml, refuse_endless_aliases
 
 NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
 
@@ -45,14 +46,14 @@ def load_registry(path: str | Path, schema: Mapping[str, Any]) -> dict[str, dict
         raise UserError(f"registry: the path of a YAML file is wanted, got {path!r:.60}.")
     path = Path(path)
     try:
-        root = yaml.compose(path.read_bytes(), yaml.SafeLoader)
-        sentences = list(_repeated_keys(root))
-        registry = yaml.safe_load(path.read_bytes())
+        refuse_endless_aliases(path)
+        sentences = list(_slips(yaml.compose(path.read_bytes(), yaml.SafeLoader)))
+        registry = parse_yaml(path.read_bytes(), str(path))
     except OSError as error:
         raise UserError(
             f"The registry {path} cannot be read: {error.strerror}. See the key registry."
         ) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise UserError(f"{path} is not a YAML file: {error}") from None
 
     sentences = sentences or list(_faults(registry, schema))
@@ -95,21 +96,25 @@ def _complete(name: str, entry: dict[str, Any]) -> Iterator[str]:
             yield f"{name}.files.{split}: {pattern} needs the key fold; add it to {name}."
 
 
-def _repeated_keys(node: Any) -> Iterator[str]:
-    """Yield a sentence for every key that stands twice: YAML would keep the last one silently."""
+def _slips(node: Any) -> Iterator[str]:
+    """Yield a sentence for every key that stands twice: YAML would keep the last one silently.
+
+    And for every number that it reads as another.
+    """
     if node is None or node.id == "scalar":
+        yield from misread_number(node) if node else ()
         return
     seen: set[str] = set()
     for child in node.value:
         if node.id == "sequence":
-            yield from _repeated_keys(child)
+            yield from _slips(child)
             continue
         key, value = child
         name = str(key.value)
         if name in seen:
             yield f"the key {name} in line {key.start_mark.line + 1} stands there twice."
         seen.add(name)
-        yield from _repeated_keys(value)
+        yield from _slips(value)
 
 
 def _sentence(name: str, error: Any) -> str:

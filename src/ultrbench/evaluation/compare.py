@@ -9,6 +9,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.evaluation.significance import (
+    TOLERANCE,
     benjamini_hochberg,
     crossed_bootstrap,
     effect_size,
@@ -110,6 +111,7 @@ def compare_methods(
     base = methods.index(reference)
     differences = values - values[base]  # [methods, seeds, queries, metrics]
     paired = differences.mean(axis=1).transpose(1, 0, 2)  # [queries, methods, metrics]
+    paired = np.where(np.abs(paired) <= TOLERANCE, 0.0, paired)  # replicates that cancel out
 
     tested = np.arange(count) != base
     claimed = tested & ~np.isin(methods, list(not_marked))

@@ -320,7 +320,8 @@ def _deviation(differences: np.ndarray) -> np.ndarray:
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) < 2:
         return np.full(differences.shape[1:], np.nan)
-    return differences.std(axis=0, ddof=1)
+    deviation = differences.std(axis=0, ddof=1)
+    return np.where(deviation <= TOLERANCE * np.abs(differences).max(axis=0), 0.0, deviation)
 
 
 def effect_size(differences: np.ndarray) -> np.ndarray:

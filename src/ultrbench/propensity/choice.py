@@ -23,6 +23,7 @@ DECREMENT = 1e-13
 MAX_NEWTON = 100
 SMALLEST_STEP = 1e-6
 BLOCK = 10_000
+LARGEST = 10.0  # beside log(clicks), to which a log without controls leads at most
 REWEIGHTINGS = 2
 
 
@@ -95,6 +96,35 @@ def spline_basis(values: np.ndarray, knots: int) -> np.ndarray:
     return orthogonal[:, 1:] * np.sqrt(len(x))
 
 
+def refuse_runaway(logs: np.ndarray, clicks: float, why: str) -> None:
+    """Stop when the effect of a position has run off to infinity, where every slope is flat.
+
+    Parameters
+    ----------
+    logs : numpy.ndarray
+        float64 ``[positions - 1]``, log(theta_k / theta_1), k >= 2.
+    clicks : float
+        Clicks that it comes from.
+    why : str
+        What the log lacks.
+
+    Raises
+    ------
+    UserError
+        Naming the position.
+
+    Examples
+    --------
+    >>> refuse_runaway(np.array([-10.0]), 1e5, "too few clicks")
+    """
+    for k in np.flatnonzero(np.abs(logs) > LARGEST + np.log1p(clicks))[:1]:
+        raise UserError(
+            f"the clicks set no bound to the propensity of position {k + 2}, which comes out as"
+            f" {np.exp(logs[k]):.1g} of that of position 1: {why}; log clicks on more queries, or"
+            " show fewer positions (list_size)"
+        )
+
+
 def fit_choice(
     targets: np.ndarray,
     shown: np.ndarray,
@@ -127,7 +157,12 @@ def fit_choice(
     Returns
     -------
     ChoiceFit
-        Every position needs a target above 0, or its effect runs off to minus infinity.
+
+    Raises
+    ------
+    UserError
+        When the effect of a position runs off to infinity: it has no target, or none on lists that
+        show another, or the controls tell for certain which cells have one.
 
     Examples
     --------
@@ -195,6 +230,11 @@ def fit_choice(
             size /= 2
         beta, value = beta - size * step, new
 
+    refuse_runaway(
+        beta[:free],
+        total,
+        "too few lists show both and have clicks there that the policy scores do not foretell",
+    )
     score, _, hessian = derivatives(beta)
     ids, cluster = np.unique(clusters[clicked], return_inverse=True)
     summed = np.zeros((len(ids), len(beta)))

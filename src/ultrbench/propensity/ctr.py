@@ -106,6 +106,7 @@ def click_rates(log: ClickLog) -> Estimate:
     >>> click_rates(log).relative.tolist()
     [1.0, 0.25]
     """
+    log = log.select(log.sessions > 0)  # a query without sessions is no independent unit
     clicks = log.clicks.astype(np.float64)
     impressions = log.shown * log.sessions[:, None].astype(np.float64)
     total_clicks, total_impressions = clicks.sum(axis=0), impressions.sum(axis=0)

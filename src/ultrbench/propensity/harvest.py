@@ -69,6 +69,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
         first, second = np.arange(log.positions - 1), np.arange(1, log.positions)
 
     impressions, clicks = np.zeros((2, len(first), log.positions))
+    names, query = np.unique(table.queries, return_inverse=True)
     by_query = []
     for unit, (k, l) in enumerate(zip(first, second, strict=True)):  # noqa: E741
         pair = [k, l]
@@ -77,7 +78,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
         weighted = c[np.ix_(shared, pair)] * (seen[:, ::-1] / seen.sum(axis=1, keepdims=True))
         impressions[unit, pair] = len(shared) > 0
         clicks[unit, pair] = weighted.sum(axis=0)
-        by_query.append((pair, table.queries[shared], weighted))
+        by_query.append((pair, query[shared], weighted))
     used = impressions.any(axis=1)
     remedy = (
         "take `pairs: all`, or show the documents of a query in more orders"
@@ -92,7 +93,7 @@ def estimate(log: ClickLog, *, pairs: str, **_: Any) -> Estimate:
     check_connected("harvest", impressions[used], clicks[used], remedy)
     fit = fit_effects(impressions[used], clicks[used])
 
-    scores = np.zeros((table.queries.max() + 1, log.positions))
+    scores = np.zeros((len(names), log.positions))
     kept = [part for part, keep in zip(by_query, np.atleast_1d(used), strict=True) if keep]
     for (pair, queries, weighted), share in zip(kept, fit.share, strict=True):
         residual = weighted - weighted.sum(axis=1, keepdims=True) * share[pair]

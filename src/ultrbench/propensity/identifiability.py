@@ -121,10 +121,19 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
             add(estimator, "assumption", assumption)
 
     by_assumption("ctr", AT_FACE_VALUE)
-    if facts["randomized_sessions"]:
-        add("randomization", "yes", f"{facts['randomized_sessions']} sessions in random order")
-    else:
+    shuffled = log.select(log.randomized)
+    # Position 1 is compared with each other one on the lists that reach it.
+    compared = np.minimum(
+        shuffled.clicks.sum(axis=0), (shuffled.clicks[:, :1] * shuffled.shown).sum(axis=0)
+    )
+    if not facts["randomized_sessions"]:
         add("randomization", "no", "no session in random order")
+    elif (compared == 0).any():
+        position = int(np.argmin(compared)) + 1
+        why = f"no click at position {position}, or above it at position 1, in random order"
+        add("randomization", "no", why)
+    else:
+        add("randomization", "yes", f"{facts['randomized_sessions']} sessions in random order")
     documents_that_moved("harvest, adjacent", "groups_adjacent", "clicked_groups_adjacent")
     documents_that_moved("harvest, all", "groups", "clicked_groups")
     documents_that_moved("fixed_effects", "groups", "clicked_groups")

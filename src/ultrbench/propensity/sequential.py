@@ -19,6 +19,7 @@ Wooldridge 1997, Econometric Theory 13, multiplicative models without strict exo
 
 import numpy as np
 
+from ultrbench.propensity.choice import refuse_runaway
 from ultrbench.propensity.estimate import Estimate
 from ultrbench.propensity.exposures import Exposures
 from ultrbench.propensity.position_effects import robust_estimate
@@ -62,6 +63,11 @@ def fit_sequential(rounds: list[Exposures], signals: np.ndarray, start: np.ndarr
     -------
     Estimate
         With standard errors that are robust to any dependence within a query.
+
+    Raises
+    ------
+    UserError
+        When theta runs off to infinity.
 
     Examples
     --------
@@ -117,9 +123,11 @@ def fit_sequential(rounds: list[Exposures], signals: np.ndarray, start: np.ndarr
         logs[1:] += step
         trace.append(np.exp(logs).tolist())
         converged = bool(np.abs(step).max(initial=0.0) < TOLERANCE)
+    total = np.sum([table.clicks for table in rounds], axis=0)
+    why = "the documents that moved between rounds have too few clicks"
+    refuse_runaway(logs[1:], total.sum(), why)
     influence = rounds[0].by_query(score)[:, 1:] @ inverse.T
     impressions = np.sum([table.impressions for table in rounds], axis=0)
-    total = np.sum([table.clicks for table in rounds], axis=0)
     pooled = Exposures(rounds[0].queries, impressions, total)
     clicked = pooled.select(pooled.moved).clicked
     return robust_estimate(np.exp(logs), influence, clicked, trace=trace, converged=converged)

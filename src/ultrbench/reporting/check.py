@@ -178,7 +178,7 @@ def causes(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     for name in dict.fromkeys([*expected["datasets"], *found["datasets"]]):
         one, other = (run["datasets"].get(name) for run in (expected, found))
         if one and other and one != other:
-            parts = [key for key in one if one[key] != other.get(key)]
+            parts = [key for key in one | other if one.get(key) != other.get(key)]
             said.append(f"other data: {', '.join(parts)} of {name} differ")
     for name in COMPUTING:
         one, other = (run["packages"].get(name, "none") for run in (expected, found))

@@ -22,6 +22,7 @@ NOT_RUN, DEPENDS = "not run", "depends on validation"
 THETA_MEASURES = ("theta_error", "signed_theta_error")
 ALONE = ("too_small", "unbiased")
 SIGNED = (*ALONE, "larger")
+ROUNDING = 1e-9  # replicates that differ by less, relatively, are equal: there is no test then
 FEW_QUERIES = 500  # below, differences of .01 nDCG go unseen
 
 RULES = {
@@ -237,7 +238,7 @@ def seed_statistics(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     dict of str to float
         effect (the mean), low, high, p (two-sided, of a mean of 0), effect_size (Cohen's d), mde
         (at 80 % power) and replicates. All but the last are NaN where a value is; with one
-        replicate only the mean is known.
+        replicate only the mean is known. p and effect_size are NaN where replicates are equal.
 
     Examples
     --------
@@ -251,16 +252,19 @@ def seed_statistics(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     array = np.asarray(values, dtype=np.float64)
     count = len(array)
     mean, spread = array.mean(), array.std(ddof=1) if count > 1 else np.nan
+    if spread <= ROUNDING * abs(mean):
+        spread = 0.0
     error, freedom = spread / np.sqrt(count), count - 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic, size = mean / error, mean / spread
+        size = np.where(spread == 0, np.nan, mean / spread)
+        statistic = size * np.sqrt(count)
     half = stdtrit(freedom, 0.975) * error
     return {
         "effect": float(mean),
         "low": float(mean - half),
         "high": float(mean + half),
         "p": float(2 * stdtr(freedom, -np.abs(statistic))),
-        "effect_size": float(size) if np.isfinite(size) else np.nan,
+        "effect_size": float(size),
         "mde": float((stdtrit(freedom, 0.975) + stdtrit(freedom, 0.8)) * error),
         "replicates": count,
     }

@@ -5,6 +5,7 @@ No pyplot and no global state: each function runs under the house style and retu
 """
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 COLUMN, PAGE = 3.4, 7.0  # inches: one column, both columns
 DPI = 300
+ROW_LABEL = 24  # characters in a line
 HOUSE = {
     "font.family": ["DejaVu Sans"],
     "font.size": 7,
@@ -270,7 +272,7 @@ def spread_figure(
                     alpha=0.55, markeredgewidth=0, clip_on=False,
                 )  # fmt: skip
                 axes.vlines(values.mean(), row - 0.36, row + 0.36, color="black", linewidth=1.2)
-            axes.set_yticks(range(len(methods)), [display_name(m, labels) for m in methods])
+            axes.set_yticks(range(len(methods)), [_row(m, labels) for m in methods])
             axes.set_ylim(len(methods) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0)
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -545,7 +547,7 @@ def ledger_figure(
             for step, column, line in levels.values():
                 level = part.loc[part["step"] == step, column].iloc[0]
                 axes.axvline(level, color="0.35", linewidth=0.9, linestyle=line, zorder=0)
-            axes.set_yticks(range(len(methods)), [display_name(m, labels) for m in methods])
+            axes.set_yticks(range(len(methods)), [_row(m, labels) for m in methods])
             axes.set_ylim(len(methods) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0)
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -585,6 +587,11 @@ def _present(frame: "pd.DataFrame", order: Sequence[str]) -> list[str]:
 
 def _entry(method: str, order: Sequence[str], labels: Mapping[str, str] | None) -> Line2D:
     return Line2D([], [], label=display_name(method, labels), **method_style(method, order))
+
+
+def _row(method: str, labels: Mapping[str, str] | None) -> str:
+    """Return the label of a row, in lines that leave room for what is drawn."""
+    return textwrap.fill(display_name(method, labels), ROW_LABEL)
 
 
 def _panels(

@@ -7,6 +7,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.own_code import find_function
+from ultrbench.simulation.truth import PARAMETERS
 
 CLICK_MODELS = {
     "pbm": "ultrbench.simulation.click_models.pbm:behaviour",
@@ -139,10 +140,19 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
     for name, values in (parts | {"continuation": continuation}).items():
         if values.dtype.kind not in "fiub" or not ((values >= 0) & (values <= 1)).all():
             raise UserError(f"{kind}: `{name}` has values that are no probabilities")
+    if not isinstance(users.by_position, bool | np.bool_):
+        raise UserError(
+            f"{kind}: `by_position` is {users.by_position!r:.9}; True or False is wanted"
+        )
     if users.by_position and (examination != examination[:1, :, :1]).any():
         raise UserError(
             f"{kind}: `by_position` says that examination is a function of position alone, and"
             " `examination` differs between lists or with clicks"
+        )
+    if users.by_position and (continuation != 1).any():
+        raise UserError(
+            f"{kind}: `by_position` says that examination is a function of position alone, and by"
+            " `continuation` some users do not go on after a click"
         )
     if users.by_position and not (examination[:1, :, 0] > 0).all():
         raise UserError(
@@ -150,12 +160,17 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
             " (or its probability is too small for a number), so that it has no propensity; use a"
             " probability above 0, a smaller eta, or fewer positions (list_size)"
         )
+    if not isinstance(users.parameters, dict) or not users.parameters.keys() <= {*PARAMETERS}:
+        raise UserError(f"{kind}: `parameters` may have {', '.join(PARAMETERS)} and nothing else")
     for name, values in users.parameters.items():
         if np.shape(values) != shape[1:]:
             raise UserError(
                 f"{kind}: parameter `{name}` has shape {list(np.shape(values))}; one number for"
                 f" each of the {shape[1]} positions is wanted"
             )
+        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+        if not numbers or not np.isfinite(values).all():
+            raise UserError(f"{kind}: parameter `{name}` is no array of finite numbers")
     if users.attraction.shape != shape:
         raise UserError(
             f"{kind} returned `attraction` of shape {list(users.attraction.shape)}; lists and"

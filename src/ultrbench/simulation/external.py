@@ -1,5 +1,6 @@
 """Click logs of one's own: everything that could make a wrong number is checked here."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -271,11 +272,16 @@ def read_external_truth(path: Path) -> np.ndarray:
     if not path.exists():
         return np.empty(0)
     try:
-        # As text first: Python parses every digit, pandas may be off by the last one.
-        frame = pd.read_csv(path, index_col=False, dtype=str)
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        names, *rows = [row for row in csv.reader(lines, strict=True) if row] or [[]]
+        if len(set(names)) < len(names) or any(len(row) != len(names) for row in rows):
+            raise ValueError("a column stands twice, or a line has more or fewer cells than others")
+        frame = dict(
+            zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True)
+        )
 
         def numbers(name: str) -> np.ndarray:
-            return np.array([decimal(text) for text in frame[name].fillna("")])
+            return np.array([decimal(text) for text in frame[name]])
 
         position, theta = numbers("position"), numbers("theta")
         further = {name: numbers(name) for name in PARAMETERS if name in frame}
@@ -289,11 +295,14 @@ def read_external_truth(path: Path) -> np.ndarray:
         raise UserError(
             f"{path}: theta at position {row + 1} is {theta[row]}; a probability above 0 is wanted"
         )
-    flags = frame.get("by_position", pd.Series(dtype=str)).dropna()
-    for flag in flags[~flags.str.lower().isin(["true", "false"])][:1]:
-        raise UserError(f"{path}: by_position must be true or false, got {flag!r:.40}")
+    for flag in frame.get("by_position", ()):
+        if flag.lower() not in ("", "true", "false"):
+            raise UserError(f"{path}: by_position must be true or false, got {flag!r:.40}")
     for name, values in further.items():
-        if not np.isfinite(values).all():
-            row = _first(~np.isfinite(values))
+        wrong = ~np.isfinite(values)
+        if name == "continuation":
+            wrong |= (values < 0) | (values > 1)
+        if wrong.any():
+            row = _first(wrong)
             raise UserError(f"{path}: {name} at position {row + 1} is {values[row]}")
     return theta

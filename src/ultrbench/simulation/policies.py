@@ -237,7 +237,11 @@ def _own_scores(
     parameters = {key: value for key, value in policy.items() if key != "kind"}
     kind = policy["kind"]
     wanted = {name: len(split.grades) for name, split in splits.items()}
-    lent = {name: replace(split, grades=read_only(split.grades)) for name, split in splits.items()}
+    fields = ("features", "grades", "query_ptr", "query_ids")
+    lent = {
+        name: replace(split, **{field: read_only(getattr(split, field)) for field in fields})
+        for name, split in splits.items()
+    }
     scores = find_function({}, kind)(lent, read_only(order), **about, **parameters)
     try:
         scores = {
