@@ -570,10 +570,19 @@ def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeyp
 @pytest.mark.parametrize("noted", [b"", bytes(64), b"\xff" * 64, b"0a"])
 def test_a_damaged_note_refuses_nothing(tmp_path, monkeypatch, noted):
     monkeypatch.chdir(tmp_path)
-    Path("made.csv").write_text("0.25")
-    write_text(".snakemake/sha256/made.csv", "")
-    Path(".snakemake/sha256/made.csv").write_bytes(noted)
-    with job(SimpleNamespace(log=["log"], input=["made.csv"])):
+    write_text("results/made.csv", "0.25")
+    write_text(".snakemake/sha256/results/made.csv", "")
+    Path(".snakemake/sha256/results/made.csv").write_bytes(noted)
+    with job(SimpleNamespace(log=["log"], input=["results/made.csv"])):
+        pass
+
+
+def test_a_download_may_be_replaced_by_hand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with job(SimpleNamespace(log=["log"], output=["downloads/a.zip"])):
+        write_text("downloads/a.zip", "a page that asks to sign in")
+    write_text("downloads/a.zip", "the archive")
+    with job(SimpleNamespace(log=["log"], input=["downloads/a.zip"])):
         pass
 
 

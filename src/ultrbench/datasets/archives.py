@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ultrbench.errors import UserError
 
@@ -208,9 +208,9 @@ def _members(source: Path, allowance: int) -> Iterator[Iterator[_Member]]:
                 yield _zip_members(archive)
         else:
             # Only packed ones have checksums, at their very end.
-            opened = bz2.open if name.endswith(".bz2") else gzip.open
+            opened = bz2.BZ2File if name.endswith(".bz2") else gzip.GzipFile
             with opened(source) as stream:
-                bounded = _Bounded(stream, source, allowance)
+                bounded: Any = _Bounded(stream, source, allowance)
                 with tarfile.open(fileobj=bounded, mode="r:") as archive:
                     yield _tar_members(archive)
                     while bounded.read(_PIECE_BYTES):
@@ -236,7 +236,7 @@ def _zip_members(archive: zipfile.ZipFile) -> Iterator[_Member]:
 class _Bounded:
     """What is unpacked of a tar, as far as an archive of LETOR text could reach."""
 
-    def __init__(self, stream: IO[bytes], source: Path, allowance: int) -> None:
+    def __init__(self, stream: gzip.GzipFile | bz2.BZ2File, source: Path, allowance: int) -> None:
         self.stream, self.source, self.allowance = stream, source, allowance
         self.tell = stream.tell
 

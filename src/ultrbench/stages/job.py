@@ -34,7 +34,7 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
     Ctrl-C end the job with a sentence, in the log and on the terminal; any other exception ends it
     with a traceback in the log.
 
-    What a job wrote is noted by checksum in ``.snakemake/sha256/``, and a job that reads it refuses
+    Results are noted by checksum in ``.snakemake/sha256/``, and a job that reads one refuses
     a file that has changed since: a flipped bit of a model or a table would pass for a result.
 
     Parameters
@@ -91,10 +91,10 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
 
 
 def _notes(files: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files below the folder of the study, each with the file that notes its checksum."""
+    """Yield the results of the study, each with the file that notes its checksum."""
     for file in filter(os.path.isfile, files):
-        below = os.path.relpath(file)
-        if not below.startswith(os.pardir):
+        below = Path(os.path.relpath(file))
+        if below.parts[0] == "results":  # a download may be replaced, as its sentences ask for
             yield file, NOTED / below
 
 
