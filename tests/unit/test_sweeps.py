@@ -27,6 +27,7 @@ def test_hidden_features_are_nested_and_exactly_as_many() -> None:
     assert (some.sum(), more.sum()) == (2, 6)
     assert (more | ~some).all()
     assert hide_features(features, 0.0, 5) is features
+    assert (hide_features(features, 1 - 1e-13, 5)[0] != 0).sum() == 1
     assert features.all()
 
 

@@ -161,7 +161,8 @@ def hide_features(features: np.ndarray, share: float, seed: int) -> np.ndarray:
     >>> hide_features(np.ones((1, 4), np.float32), 0.5, 1).sum()
     np.float32(2.0)
     """
-    count = int(round(share * features.shape[1], 9))
+    # 0.1 + 0.2 of ten features is three of them, and what is below 1 is never all.
+    count = min(int(round(share * features.shape[1], 9)), features.shape[1] - 1)
     if not count:
         return features
     blanked = np.array(features)
