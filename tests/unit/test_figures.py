@@ -235,6 +235,14 @@ def test_spread_figure_draws_what_lies_far_below_in_another_panel_only():
     assert len(weak.lines) == 3
 
 
+def test_spread_figure_draws_what_lies_among_the_dots_of_others():
+    methods = ["naive", "oracle", "dla", "ctr"]
+    frame = values(policies=["weak"], methods=methods, rounds=(0,), seeds=[1, 2, 3])
+    frame.loc[frame["method"] == "ctr", "value"] = [0.3, 0.3, 0.9]
+    [axes] = spread_figure(frame, [*ORDER, "ctr"], metric="nDCG@5").axes
+    assert not axes.texts and len(axes.lines) == 4
+
+
 def test_values_that_are_missing_leave_a_gap(tmp_path):
     frame = values(rounds=(0,))
     frame.loc[frame["method"] == "dla", "value"] = np.nan

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from ultrbench.reporting import page
 from ultrbench.reporting.figures import save_figure
 from ultrbench.reporting.tables import (
+    CONTROL,
     LEARNED,
     add_group,
     results_table,
@@ -221,6 +222,31 @@ def test_few_replicates_decide_nothing():
     paragraph, _ = page.answer({"here": table}, "nDCG@10", {}, synthetic=True)
     assert "0 came out better, 0 worse and 3 undecided (fewer than five replicates" in paragraph
     assert paragraph.endswith("illustration, no evidence.")
+
+
+def test_the_answer_is_as_careful_as_the_tables():
+    table = results_table(comparisons(), METRICS, GROUPS, LEARNED).numbers.assign(policy="weak")
+    answer = page.answer({"here": table}, "nDCG@10", {}, synthetic=False)[0]
+    assert "†" not in answer and "illustration" not in answer
+    doubted = table.assign(settled=table["method"] != "dla", queries=15)
+    answer, [line] = page.answer({"here": doubted}, "nDCG@10", {}, synthetic=False)
+    assert "The best came from DLA † (" in answer
+    assert "† learned from propensities that had not settled." in answer
+    assert answer.endswith("On 15 test queries, all this is an illustration, no evidence.")
+    assert "better: DLA † 0.800; worse: UPE 0.600" in line
+    without = table[~table["method"].isin(["dla", "ctr"])]
+    answer, _ = page.answer({"here": without}, "nDCG@10", {}, synthetic=False)
+    assert "None came out above it: the most came from UPE (" in answer
+
+
+def test_a_control_is_not_the_best_baseline():
+    table = results_table(comparisons(), METRICS, GROUPS, LEARNED).numbers.assign(policy="weak")
+    rows = table["method"] == "labeled"
+    control = table.assign(group=table["group"].mask(rows, CONTROL))
+    _, [line] = page.answer({"here": control}, "nDCG@10", {}, synthetic=False)
+    assert "Labeled" not in line
+    baseline = control.assign(method=table["method"].mask(rows, "random_order"))
+    assert "best skyline" in page.answer({"here": baseline}, "nDCG@10", {}, synthetic=False)[1][0]
 
 
 def test_policies_are_told_apart_in_the_answer():

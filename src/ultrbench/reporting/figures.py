@@ -237,7 +237,8 @@ def spread_figure(
     matplotlib.figure.Figure
         A dot a seed and a bar at the mean. The panels share their range; a method that lies more
         than three times as far below its panel's median as the best of any panel lies above its
-        own (random order, mostly) is written at the left edge, lest it squeeze the others together.
+        own (random order, mostly), and below all that is drawn, is written at the left edge, lest
+        it squeeze the others together.
 
     Examples
     --------
@@ -252,9 +253,11 @@ def spread_figure(
         figure, panels = _panels(
             frame, ["policy"], [], height=0.6 + 0.16 * len(methods), xlabel=metric, ylabel=""
         )
-        means = frame.groupby(["policy", "method"])["value"].mean()
+        values_of = frame.groupby(["policy", "method"])["value"]
+        means = values_of.mean()
         above = means - means.groupby("policy").transform("median")
-        far = above[above < -3 * max(above.max(), 0.01)].index
+        below = above < -3 * max(above.max(), 0.01)
+        far = means.index[below & (values_of.max() < values_of.min()[~below].min())]
         for axes, part in panels:
             policy = part["policy"].iloc[0]
             for row, method in enumerate(methods):

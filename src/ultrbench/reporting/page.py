@@ -8,11 +8,12 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ultrbench.reporting.claims import DEPENDS, FAILS, HOLDS, NOT_RUN, OPEN, RULES
+from ultrbench.reporting.claims import DEPENDS, FAILS, FEW_QUERIES, HOLDS, NOT_RUN, OPEN, RULES
 from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import (
     BETTER,
     COMPARISON_COLUMNS,
+    CONTROL,
     FLAG,
     LEARNED,
     MIN_REPLICATES,
@@ -24,6 +25,7 @@ from ultrbench.reporting.tables import (
     interval,
     mark,
 )
+from ultrbench.study import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -312,7 +314,12 @@ def answer(
         known = [(p, row) for p, row in rivals if not isnan(row["difference"])]
         best = max(known, key=lambda item: item[1]["difference"])
         worst = min(known, key=lambda item: item[1]["difference"])
-        parts.append(f"The best came from {_change(*best)}, the least from {_change(*worst)}.")
+        ends = f"{_change(*best)}, the least from {_change(*worst)}."
+        parts.append(
+            f"The best came from {ends}"
+            if best[1]["difference"] > 0
+            else f"None came out above it: the most came from {ends}"
+        )
         policies = dict.fromkeys(row["policy"] for _, row in rivals)
         if len(policies) > 1:
             by_policy = []
@@ -327,14 +334,23 @@ def answer(
         words = (HOLDS, FAILS, OPEN, DEPENDS, NOT_RUN)
         counts = [f"{word} {count}" for word in words if (count := verdicts.get(word))]
         parts.append(f"Verdicts on claims from papers: {', '.join(counts)}.")
+    if not all(row.get("settled", True) for _, row in rivals):
+        parts.append(f"{FLAG} learned from propensities that had not settled.")
+    fewest = min((row["queries"] for _, row in rivals), default=FEW_QUERIES)
+    if fewest < FEW_QUERIES and not synthetic:
+        parts.append(f"On {fewest} test queries, all this is an illustration, no evidence.")
     if synthetic:
         parts.append("The data are synthetic: all this is an illustration, no evidence.")
     return " ".join(parts), lines
 
 
+def _named(row: Mapping[str, Any]) -> str:
+    return row["label"] if row.get("settled", True) else f"{row['label']} {FLAG}"
+
+
 def _change(place: str, row: Mapping[str, Any]) -> str:
     return (
-        f"{row['label']} ({place}: {row['reference_mean']:.3f} to {row['mean']:.3f}, "
+        f"{_named(row)} ({place}: {row['reference_mean']:.3f} to {row['mean']:.3f}, "
         f"{row['difference']:+.3f})"
     )
 
@@ -344,8 +360,11 @@ def _place_line(place: str, own: list, reference: Mapping, learned: list) -> str
     for arrow, word in ((BETTER, "better"), (WORSE, "worse"), ("", "undecided")):
         of = sorted((r for r in learned if mark(r) == arrow), key=lambda r: -r["mean"])
         if of:
-            parts.append(f"{word}: " + ", ".join(f"{r['label']} {r['mean']:.3f}" for r in of))
-    others = [row for row in own if row["group"] != LEARNED]
+            parts.append(f"{word}: " + ", ".join(f"{_named(r)} {r['mean']:.3f}" for r in of))
+    # An A/A row differs from the reference by chance.
+    others = [
+        row for row in own if row["group"] not in (LEARNED, CONTROL) or row["method"] in BASELINES
+    ]
     if others:
         best = max(others, key=lambda row: row["mean"])
         parts.append(f"best skyline or baseline: {best['label']} {best['mean']:.3f}")

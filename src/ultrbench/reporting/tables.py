@@ -44,6 +44,7 @@ COMPARISON_COLUMNS = (
     "wins/ties/losses",
 )
 LEARNED = "Learned from clicks"  # the block whose best is bold
+CONTROL = "Baselines and control"
 LEVEL = 0.05
 MIN_REPLICATES = 5
 BETTER, WORSE, MISSING, FLAG = "↑", "↓", "n/a", "†"
@@ -246,13 +247,16 @@ def add_group(
 
 
 def flag_rows(table: ResultsTable, labels: Collection[str]) -> ResultsTable:
-    """Return the table with `FLAG` at the labels of some rows; its numbers stay as they are.
+    """Return the table with `FLAG` at the labels of some rows, and `settled` among its numbers.
 
     Examples
     --------
-    >>> table = ResultsTable(("RR",), (("Clicks", (("UPE", (Cell("0.700"),)),)),), None)
-    >>> flag_rows(table, ["UPE"]).blocks[0][1][0][0]
-    'UPE †'
+    >>> import pandas as pd
+    >>> numbers = pd.DataFrame({"label": ["UPE"]})
+    >>> table = ResultsTable(("RR",), (("Clicks", (("UPE", (Cell("0.700"),)),)),), numbers)
+    >>> flagged = flag_rows(table, ["UPE"])
+    >>> flagged.blocks[0][1][0][0], flagged.numbers["settled"].tolist()
+    ('UPE †', [False])
     """
     blocks = tuple(
         (
@@ -261,7 +265,8 @@ def flag_rows(table: ResultsTable, labels: Collection[str]) -> ResultsTable:
         )
         for block, rows in table.blocks
     )
-    return replace(table, blocks=blocks)
+    settled = ~table.numbers["label"].isin(labels)
+    return replace(table, blocks=blocks, numbers=table.numbers.assign(settled=settled))
 
 
 def number(value: float) -> str:

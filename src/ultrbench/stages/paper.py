@@ -120,8 +120,8 @@ def write_tables(
                 " Exposure, on the displayed candidates:"
                 f" {DEFINITIONS.format(top=top_places(list_size))}; descriptive."
             )
+        table = flag_rows(table, [display_name(method, labels) for method in unsettled])
         if unsettled:
-            table = flag_rows(table, [display_name(method, labels) for method in unsettled])
             caption += f" {FLAG} {NOT_SETTLED}: {_shares(unsettled, labels)}."
         caption = f"{caption} {remark}".rstrip()
         label = f"tab:{stem.name}"
