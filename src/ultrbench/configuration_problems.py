@@ -348,7 +348,7 @@ def _explained(error: Any, root: Mapping[str, Any]) -> Iterator[Problem]:
     elif rule == "uniqueItems":
         twice = next(item for n, item in enumerate(value) if item in value[:n])
         yield Problem(path, f"{where} lists {twice} twice; name each once.")
-    elif rule in ("minItems", "minLength"):
+    elif rule in ("minItems", "minLength", "minProperties"):
         yield Problem(path, f"{where} is empty: {allowed(schema)} is wanted.")
     else:
         hint = _text_hint(schema, value) if isinstance(value, str) else ""

@@ -300,6 +300,10 @@ REFUSALS = [
         f"policies.{'a' * 65}: a name becomes a folder and takes up to 64 lower-case letters, "
         "digits, - and _, a letter or digit first.",
     ),
+    (
+        {"tuning": {"seeds": [9], "setting": "static", "grids": {}}},
+        "tuning.grids is empty: a mapping is wanted.",
+    ),
     # labels
     (
         {"methods": {"dla": {"label": " Naive  clicks "}}, "study": {"settings": ["static"]}},

@@ -7,9 +7,8 @@ import pytest
 from toys import make_log
 
 from ultrbench.errors import UserError
-from ultrbench.propensity.choice import fit_clicks
 from ultrbench.propensity.confounder import PolicyScores, policy_scores
-from ultrbench.propensity.crossfit import estimate, spline_controls
+from ultrbench.propensity.crossfit import estimate, few_queries, spline_controls
 from ultrbench.propensity.estimate import find_estimator, read_propensity, write_estimate
 from ultrbench.ranking.crossfit import CrossFit
 from ultrbench.simulation.behaviour import Behaviour
@@ -202,10 +201,13 @@ def test_each_ranker_learns_from_all_the_other_folds_and_from_the_lists_of_singl
     assert rankers._pointer(rows).tolist() == [0, 5, 10]
 
 
-def test_as_few_queries_as_parameters_are_refused():
-    """Their errors would be near 0, as the fit bends to each of them."""
-    log = make_log([[0, 1, 2]] * 3, [(0, 1, 5), (1, 2, 3), (2, 4, 2)], queries=[0, 1, 1])
-    with pytest.raises(UserError, match="clicks are on 2 queries, too few for the 2 parameters"):
-        fit_clicks(log, np.zeros((3, 3, 0)))
-    log = make_log([[0, 1, 2]] * 3, [(0, 1, 5), (1, 2, 3), (2, 4, 2)], queries=[0, 1, 2])
-    fit_clicks(log, np.zeros((3, 3, 0)))
+def test_as_few_queries_as_parameters_leave_no_interval():
+    """Errors would be near 0, as the fit bends to each of them."""
+    log = ordered(STRONG)
+    # Four positions beside the first, five columns of the policy score and up to five of relevance.
+    few, enough = (log.select(log.queries < queries) for queries in (9, 15))
+    found, other = (estimate(part, features=FEATURES, seed=1, **SETTINGS) for part in (few, enough))
+    assert np.isfinite(other.standard_error).all() and other.identified
+    assert np.isnan(found.standard_error).all() and not found.identified
+    assert found.notes == (few_queries(9, 9),)
+    assert np.isfinite(found.relative).all()

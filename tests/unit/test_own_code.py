@@ -188,6 +188,8 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         ({"trace": [[1.0, float("nan")]]}, "`trace` as list; a list of lists of finite"),
         ({"trace": [[1.0, 10**400]]}, "`trace` as list; a list of lists of finite"),
         ({"columns": {"theta": np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
+        ({"columns": {"x,y\n": np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
+        ({"columns": {"": np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
         ({"columns": {3: np.ones(2)}}, "`columns` as dict; a dict of arrays, under other"),
         ({"trace": np.ones((3, 2))}, "`trace` as ndarray; a list of lists"),
         ({"trace": [np.ones(2)]}, "`trace` as list; a list of lists"),
@@ -216,6 +218,9 @@ def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -
         ({"theta": np.array([0.5, 0.5])}, "`theta` 0.5 at position 2; it is not `relative` times"),
         ({"standard_error": np.array([0, -1.0])}, "`standard_error` -1 at position 2"),
         ({"trace": [[1.0, 0.5], [1.0]]}, "a `trace` whose steps are not 2 numbers"),
+        ({"trace": [[1.0, -0.5]]}, "a `trace` with numbers that are not above 0"),
+        ({"trace": [[1.0, 0.0]]}, "a `trace` with numbers that are not above 0"),
+        ({"columns": {"a": np.array([1, np.inf])}}, "an infinite number in the column `a`"),
         ({"standard_error": np.array([0, np.inf])}, "`standard_error` inf at position 2"),
     ],
 )

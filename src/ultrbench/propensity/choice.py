@@ -42,12 +42,20 @@ class ChoiceFit:
     information : float
         Smallest share of the information on positions that the controls leave; 0 where positions
         and controls cannot be told apart.
+    queries : int
+        Queries with clicks.
     """
 
     position: np.ndarray
     position_error: np.ndarray
     control: np.ndarray
     information: float
+    queries: int
+
+    @property
+    def parameters(self) -> int:
+        """Number of fitted numbers: with no more clicked queries, the fit bends to each of them."""
+        return len(self.position) - 1 + len(self.control)
 
     @property
     def separable(self) -> bool:
@@ -250,6 +258,7 @@ def fit_choice(
         np.concatenate([[0.0], error]),
         beta[free:],
         _information_left(hessian, free),
+        units,
     )
 
 
@@ -277,24 +286,11 @@ def fit_clicks(log: ClickLog, controls: np.ndarray) -> ChoiceFit:
     -------
     ChoiceFit
         With standard errors robust to clustering by query.
-
-    Raises
-    ------
-    UserError
-        When there are no more clicked queries than parameters: the errors would be those of a fit
-        that bends to every query, near 0.
     """
     from scipy.optimize import nnls
 
     clicks, shown = log.clicks.astype(np.float64), log.shown
     totals = clicks.sum(axis=1, keepdims=True)
-    queries = len(np.unique(log.queries[totals[:, 0] > 0]))
-    parameters = log.positions - 1 + controls.shape[2]
-    if queries <= parameters:
-        raise UserError(
-            f"the clicks are on {queries} queries, too few for the {parameters} parameters of the"
-            " choice model; log clicks on more queries, or show fewer positions (list_size)"
-        )
     clicked = shown & (totals > 0)
     fit = fit_choice(clicks, shown, controls, log.queries)
     for _ in range(REWEIGHTINGS):

@@ -24,6 +24,21 @@ INSEPARABLE = (
 )
 
 
+def few_queries(queries: int, parameters: int) -> str:
+    """Return the note on a log with too few queries.
+
+    Examples
+    --------
+    >>> few_queries(24, 29)
+    'clicks are on 24 queries, no more than the 29 parameters, which bend to each of them: theta has
+    no interval'
+    """
+    return (
+        f"clicks are on {queries} queries, no more than the {parameters} parameters, which bend to"
+        " each of them: theta has no interval"
+    )
+
+
 def spline_controls(log: ClickLog, scores: PolicyScores, *others: np.ndarray) -> np.ndarray:
     """Return spline columns of the policy score and of other scores, a block for each policy.
 
@@ -149,6 +164,8 @@ def estimate(
         logs.append(fit.position)
         move = np.abs(logs[-1] - logs[-2])
         converged = bool((move <= tolerance * fit.position_error).all())
+    if fit.queries <= fit.parameters:
+        notes.append(few_queries(fit.queries, fit.parameters))
     return up_to_scale(
         np.exp(fit.position),
         None if notes else fit.position_error,

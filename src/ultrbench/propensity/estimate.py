@@ -199,8 +199,11 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
             "a list of lists of finite numbers (`tolist()` makes one of an array)",
         ),
         "columns": (
-            isinstance(columns, dict) and _all_are(list(columns), str) and not names & {*columns},
-            f"a dict of arrays, under other names than {', '.join(sorted(names))},",
+            isinstance(columns, dict)
+            and _all_are(list(columns), str)
+            and all(name.isidentifier() for name in columns)
+            and not names & {*columns},
+            f"a dict of arrays, under other names than {', '.join(sorted(names))}, of letters,",
         ),
     }
     for name, (fits, form) in wanted.items():
@@ -239,6 +242,11 @@ def refuse_wrong_numbers(estimate: Estimate, kind: str) -> None:
     relative, theta, error = given.values()
     if any(len(step) != len(relative) for step in estimate.trace):
         raise UserError(f"{kind} returned a `trace` whose steps are not {len(relative)} numbers")
+    if not all(1 / MAX_NUMBER < number < MAX_NUMBER for step in estimate.trace for number in step):
+        raise UserError(f"{kind} returned a `trace` with numbers that are not above 0")
+    for name, values in estimate.columns.items():
+        if np.isinf(values).any():
+            raise UserError(f"{kind} returned an infinite number in the column `{name}`")
     usable = (relative > 1 / MAX_NUMBER) & (relative < MAX_NUMBER)
     for name, wrong, wanted in (
         ("relative", ~usable, "a number above 0 is wanted"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ultrbench.propensity.crossfit import KNOTS
+from ultrbench.propensity.crossfit import KNOTS, few_queries
 from ultrbench.propensity.estimate import AT_FACE_VALUE, FROM_FEATURES, assuming
 from ultrbench.propensity.exposures import (
     exposures,
@@ -146,8 +146,7 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
     least = log.positions + 2 * (KNOTS - 1) * policies
     for estimator in ("upe", "crossfit"):
         if estimator == "crossfit" and facts["clicked_queries"] < least:
-            clicked = facts["clicked_queries"]
-            add(estimator, "no", f"clicks on {clicked} queries, where at least {least} are wanted")
+            add(estimator, "assumption", few_queries(facts["clicked_queries"], least - 1))
         elif facts["lists_with_scores"] < facts["lists"]:
             missing = facts["lists"] - facts["lists_with_scores"]
             add(
