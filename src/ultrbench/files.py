@@ -109,7 +109,8 @@ def half_of(path: Path) -> Path:
     """
     for old in path.parent.glob(f".{glob.escape(path.stem)}.*.partial{glob.escape(path.suffix)}"):
         owner = re.search(r"\.(\d+)\.partial", old.name)
-        if owner is None or _runs(int(owner[1])):
+        # In a container numbers come again: what has this process's own is of another before.
+        if owner is None or (int(owner[1]) != os.getpid() and _runs(int(owner[1]))):
             continue
         if old.is_dir():
             shutil.rmtree(old)

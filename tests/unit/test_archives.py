@@ -253,6 +253,12 @@ def test_one_file_for_two_splits_is_refused(tmp_path, kind):
     assert "train, vali are to come from train.txt, train.txt; each needs a file" in message
 
 
+@pytest.mark.parametrize("pattern", ["", "."])
+def test_a_pattern_without_a_name_matches_nothing(tmp_path, pattern):
+    source = pack(tmp_path / "a.zip", {"train.txt": "x"})
+    assert "no file matches" in refusal(source, {"train": pattern}, tmp_path / "w")
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "a.rar").write_text("")
     assert "neither a folder nor an archive" in refusal(tmp_path / "a.rar", PLAIN, tmp_path / "w")

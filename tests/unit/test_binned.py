@@ -1,5 +1,8 @@
 """Bins on disk: the fits of a matrix, whichever way its bins came."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -86,3 +89,23 @@ def test_files_that_cannot_be_read_are_a_sentence(world, tmp_path):
             read_binned(broken, files[1], train, vali)
     with pytest.raises(UserError, match=r"train\.bin: 300 documents instead of 299"):
         read_binned(*files, (train[0], train[1][1:]), vali)
+
+
+def test_a_full_disk_leaves_no_half_file(world, tmp_path):
+    """LightGBM says nothing of what the disk does not take."""
+    _, train, vali = world
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(UserError, match=r"train\.bin: the disk took no more"):
+            write_binned(tmp_path / "train.bin", tmp_path / "vali.bin", train, vali, seed=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that takes no files")
+def test_a_folder_that_takes_no_files_is_named_by_the_system(world):
+    _, train, vali = world
+    with pytest.raises(OSError, match="/proc/self"):
+        write_binned(Path("/proc/self/train.bin"), Path("/proc/self/vali.bin"), train, vali, seed=1)

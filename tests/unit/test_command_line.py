@@ -274,6 +274,11 @@ def test_validation_clicks_of_a_log_without_truth_are_weighted_by_theta(inside, 
     assert set(read_json("own/ranker.json")["trees"]) == {"grades", "clicks"}
 
 
+def test_an_output_in_a_circle_of_links_is_refused(inside, capsys):
+    Path("loop").symlink_to("loop")
+    assert "loop" in refused(capsys, "data", "log", "--features", "3", "--output", "loop/new")
+
+
 def test_the_name_of_a_folder_is_one_column_of_a_run(inside):
     folder = Path("my\tnew\nranker \udcff")
     run("ranking", "log", "--theta", "theta.csv", "--set", "trees=1", "--output", str(folder))

@@ -73,6 +73,15 @@ def test_what_a_killed_process_left_is_taken_away(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
+def test_what_a_process_of_the_same_number_left_is_taken_away(tmp_path):
+    """In a container every job may be process 27; LightGBM writes over no file."""
+    own = f".{os.getpid()}.partial"
+    (tmp_path / f".new{own}").mkdir()
+    (tmp_path / f".a{own}.bin").write_text("half")
+    files.half_of(tmp_path / "new").mkdir()
+    assert not files.half_of(tmp_path / "a.bin").exists()
+
+
 def test_text_is_written_as_it_is(tmp_path):
     files.write_text(tmp_path / "a", "nDCG\r\nü\n")
     assert (tmp_path / "a").read_bytes() == "nDCG\r\nü\n".encode()

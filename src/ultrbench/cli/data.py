@@ -4,6 +4,7 @@ Either SOURCE is a folder or archive with train.txt, vali.txt and test.txt, or -
 entry of the registry, which says all the rest."""
 
 import argparse
+import os
 from pathlib import Path
 
 from ultrbench.cli.shared import add_config_arguments, choose, new_folder, read_entries
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
                 "A folder of LETOR text needs --features N, the highest feature number of its"
                 " lines, such as 136; --ymax, its top grade, goes from 1 to 31."
             )
-        name, downloads = options.output.resolve().name, Path()
+        name, downloads = Path(os.path.realpath(options.output)).name, Path()
         entry = {
             "kind": "letor",
             "ymax": options.ymax,

@@ -116,7 +116,7 @@ def _located(
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return PurePosixPath(name).match(pattern)
+    return bool(PurePosixPath(pattern).parts) and PurePosixPath(name).match(pattern)
 
 
 def _only(source: Path, names: list[str], pattern: str) -> str:

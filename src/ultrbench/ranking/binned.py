@@ -115,7 +115,7 @@ def write_binned(
     Raises
     ------
     UserError
-        When every feature of the documents to train on is 0.
+        When every feature of the documents to train on is 0, or the disk takes no more.
 
     Examples
     --------
@@ -127,6 +127,8 @@ def write_binned(
     >>> [part.data.num_data() for part in read]
     [8, 2]
     """
+    import lightgbm as lgb
+
     parameters = BASE_PARAMETERS | {"seed": seed}
     data = bin_documents(*train, parameters)
     for file, part in (
@@ -134,7 +136,15 @@ def write_binned(
         (vali_file, bin_documents(*vali, parameters, reference=data)),
     ):
         with replacing(file) as half:
-            part.save_binary(half)
+            half.touch()  # says why where it cannot be written; LightGBM wants a new file
+            half.unlink()
+            try:  # of a full disk LightGBM says nothing, until it reads
+                part.save_binary(half)
+                lgb.Dataset(half, params=parameters).construct()
+            except lgb.basic.LightGBMError:
+                raise UserError(
+                    f"{file}: the disk took no more; make room or grant access, and start again"
+                ) from None
 
 
 def read_binned(
