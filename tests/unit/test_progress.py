@@ -11,6 +11,7 @@ import pytest
 from ultrbench.errors import UserError
 from ultrbench.reporting.progress import (
     advice,
+    advice_on,
     is_running,
     last_lines,
     look,
@@ -90,6 +91,20 @@ def test_a_failure_shows_the_end_of_the_log_and_what_to_try(tmp_path):
     assert "line 19" in text and "line 1\n" not in text
     assert "Put right what the last line says" in text
     assert text.endswith("The run has ended with a failure.")
+
+
+def test_an_interrupted_job_has_not_failed(tmp_path, monkeypatch):
+    log = tmp_path / "results/logs/ranking/dla.0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("begun\ninterrupted\n")
+    run = read_run(BEGUN + FAILED + SAID)
+    text = view(run, STAGES, tmp_path, False, 0)
+    assert "FAILED" not in text and "0 failed" in text
+    assert text.endswith("The run was stopped. Start it again: finished jobs are kept.")
+    monkeypatch.chdir(tmp_path)
+    assert advice_on(run) == ["Stopped. Start again: all finished jobs are kept."]
+    log.write_text("a.txt:3: grade 9 is above 4\n")
+    assert len(advice_on(run)) == 1 and "dla.0.log. Put right" in advice_on(run)[0]
 
 
 @pytest.mark.parametrize(

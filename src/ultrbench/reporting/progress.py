@@ -11,11 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from ultrbench.errors import UserError
+from ultrbench.errors import INTERRUPTED, UserError
 from ultrbench.terminal import leave
 
 EVERY = 2.0  # seconds between two looks
@@ -179,11 +179,27 @@ def last_lines(log: Path, count: int = TAIL) -> str:
     return "\n".join([line for line in lines if line][-count:])
 
 
+def without_interrupted(run: Run, folder: Path) -> Run:
+    """Return the run with jobs that Ctrl-C ended as stopped, not as failed: they say so in a word.
+
+    Parameters
+    ----------
+    run : Run
+        From `read_run`.
+    folder : pathlib.Path
+        What logs are relative to.
+    """
+    failed = [(rule, log) for rule, log in run.failed if last_lines(folder / log, 1) != INTERRUPTED]
+    return replace(run, failed=failed, stopped=run.stopped or len(failed) < len(run.failed))
+
+
 def advice_on(run: Run) -> list[str]:
     """Return a line on each job that failed: where its log is and what to try."""
-    return [
+    run = without_interrupted(run, Path())
+    lines = [
         f"{rule} failed, see {log}. {advice(last_lines(Path(log)))}" for rule, log in run.failed
     ]
+    return lines or ["Stopped. Start again: all finished jobs are kept."] * run.stopped
 
 
 def failure_text(failed: Sequence[tuple[str, str]], folder: Path) -> list[str]:
@@ -221,6 +237,7 @@ def view(run: Run, stages: Mapping[str, str], folder: Path, alive: bool, now: fl
     now : float
         Seconds since 1970.
     """
+    run = without_interrupted(run, folder)
     total, done = run.jobs.total(), run.done.total()
     # Of a target there is nothing to wait for.
     by_stage: dict[str, list[int]] = {}

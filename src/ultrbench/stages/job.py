@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ultrbench.bars import bar
-from ultrbench.errors import UserError
+from ultrbench.errors import INTERRUPTED, UserError
 from ultrbench.locks import alone
 from ultrbench.own_code import own_file
 
@@ -131,7 +131,7 @@ def sentence_of(error: BaseException) -> str | None:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+        return INTERRUPTED
     if isinstance(error, MemoryError):
         return (
             f"the memory does not suffice ({error}); use fewer --cores, or fewer sessions, lists or"
