@@ -105,7 +105,8 @@ def contradictions(
     reference = study.get("reference")
     for name in study.get("settings", []):
         listed = settings.get(name, {}).get("methods", [reference])
-        if reference is not None and reference not in listed:
+        defined = reference is None or reference in config.get("methods", [reference])
+        if reference is not None and defined and reference not in listed:
             yield refusal(
                 ("study", "reference"),
                 f"{reference} is not in settings.{name}.methods, where the others are tested "
@@ -406,6 +407,12 @@ def _undefined_names(
         (("study", "policies"), "policy", study.get("policies", []), config.get("policies")),
         (("study", "settings"), "setting", study.get("settings", []), config.get("settings")),
         (
+            ("study", "reference"),
+            "method",
+            [study["reference"]] if study.get("reference") is not None else [],
+            config.get("methods"),
+        ),
+        (
             ("training", "validation_theta"),
             "estimator",
             [theta] if theta != "truth" else [],
@@ -566,11 +573,19 @@ def _click_log_problems(
         for _, entry in used
     ]
     clicks = "clicks" in training["validation"]
-    wanted = ["train.lists.parquet", "train.clicks.parquet"]
-    wanted += ["vali.lists.parquet", "vali.clicks.parquet"] if clicks else []
-    if "oracle" in kinds or (clicks and training["validation_theta"] == "truth"):
-        wanted.append("truth.csv")
-    absent = [file for file in wanted if not (Path(setting["click_log"]) / file).is_file()]
+    wanted = dict.fromkeys(["train.lists.parquet", "train.clicks.parquet"], "")
+    if clicks:
+        why = " (wanted by training.validation: clicks)"
+        wanted |= dict.fromkeys(["vali.lists.parquet", "vali.clicks.parquet"], why)
+    if clicks and training["validation_theta"] == "truth":
+        wanted["truth.csv"] = " (wanted by training.validation_theta: truth)"
+    if "oracle" in kinds:
+        wanted["truth.csv"] = " (wanted by the estimator oracle)"
+    absent = [
+        f"{file}{why}"
+        for file, why in wanted.items()
+        if not (Path(setting["click_log"]) / file).is_file()
+    ]
     if absent:
         yield refusal(
             "click_log",

@@ -304,6 +304,10 @@ REFUSALS = [
         {"tuning": {"seeds": [9], "setting": "static", "grids": {}}},
         "tuning.grids is empty: a mapping is wanted.",
     ),
+    (
+        {"study": {"reference": "dlaa"}},
+        "study.reference: no method dlaa is defined. Did you mean dla?",
+    ),
     # labels
     (
         {"methods": {"dla": {"label": " Naive  clicks "}}, "study": {"settings": ["static"]}},
@@ -582,11 +586,21 @@ def test_a_click_log_needs_its_files(tmp_path: Path) -> None:
     accepted(over)
 
     over["settings"]["own"]["methods"] = ["naive", "oracle"]
-    assert problems(over) == [f"settings.own.click_log: truth.csv {tail} needed."]
+    assert problems(over) == [
+        f"settings.own.click_log: truth.csv (wanted by the estimator oracle) {tail} needed."
+    ]
     over["training"] = {"validation": ["clicks"], "validation_theta": "naive"}
     over["settings"]["own"]["methods"] = ["naive"]
     assert problems(over) == [
-        f"settings.own.click_log: vali.lists.parquet, vali.clicks.parquet {tail} needed."
+        "settings.own.click_log: vali.lists.parquet (wanted by training.validation: clicks), "
+        f"vali.clicks.parquet (wanted by training.validation: clicks) {tail} needed."
+    ]
+    for split in ("lists", "clicks"):
+        (tmp_path / f"vali.{split}.parquet").touch()
+    over["training"]["validation_theta"] = "truth"
+    assert problems(over) == [
+        "settings.own.click_log: truth.csv (wanted by training.validation_theta: truth) "
+        f"{tail} needed."
     ]
 
 

@@ -77,7 +77,8 @@ def run(options: argparse.Namespace) -> None:
         if candidates is None:
             raise UserError(
                 "Validation by grades needs the candidates of the policy; add --candidates FILE, or"
-                " validate by clicks alone with --set validation=[clicks]."
+                " grow all trees with --set validation=[fixed], or validate by clicks with"
+                " --set validation=[clicks], if the log has clicks on validation queries."
             )
         candidates_file(candidates, dataset)
     with checked_logs(options.log, dataset) as logs, new_folder(options.output) as folder:

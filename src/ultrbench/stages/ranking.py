@@ -121,7 +121,8 @@ def train_ranker(
         if not clicked.weights.sum() > 0:
             raise UserError(
                 f"{logs[0]}: validation by clicks needs clicks on validation queries, and the log"
-                " has none; leave `clicks` out of training.validation"
+                " has none; leave `clicks` out of training.validation (`fixed` needs neither clicks"
+                " nor grades)"
             )
         validation["clicks"] = boosting.weighted_lists(clicked)
     features, validation_features = candidate_features(
