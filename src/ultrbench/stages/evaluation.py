@@ -75,6 +75,26 @@ def last_rounds(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["round"] == frame.groupby("method")["round"].transform("max")]
 
 
+def in_every_round(frame: pd.DataFrame) -> pd.DataFrame:
+    """Repeat the rows of a method that is trained once, as on grades, for every logging round.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With the columns method and round, as ``rounds.csv`` has them.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"method": ["dla", "dla", "labeled"], "round": [0, 1, 0]})
+    >>> in_every_round(frame).to_numpy().tolist()
+    [['dla', 0], ['dla', 1], ['labeled', 0], ['labeled', 1]]
+    """
+    last = frame["round"].max()
+    once = frame[frame.groupby("method")["round"].transform("max") < last]
+    repeated = [once.assign(round=r) for r in range(1, last + 1)]
+    return pd.concat([frame, *repeated], ignore_index=True)
+
+
 def evaluate_rankers(
     dataset: Path,
     candidates: Mapping[int, Path],

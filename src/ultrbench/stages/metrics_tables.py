@@ -16,7 +16,7 @@ from ultrbench.reporting.names import display_name
 from ultrbench.reporting.tables import MISSING
 from ultrbench.stages.catalogue import METRIC, REPEATS, TOP
 from ultrbench.stages.counterfactual import CLIP
-from ultrbench.stages.evaluation import last_rounds
+from ultrbench.stages.evaluation import in_every_round, last_rounds
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 SHORT_WARNINGS = {
@@ -310,7 +310,7 @@ def draw_exposure(
     """Draw the Gini coefficient by round to files, from the measures by policy."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in exposures.items()]
     frame = pd.concat(parts, ignore_index=True).rename(columns={"Gini": "value"})
-    frame = frame[frame["method"] != "logging_policy"]
+    frame = in_every_round(frame[frame["method"] != "logging_policy"])
     save_figure(rounds_figure(frame, order, labels, metric="Gini of exposure"), *files)
 
 

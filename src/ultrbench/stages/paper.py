@@ -32,7 +32,7 @@ from ultrbench.reporting.tables import (
 )
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import read_truth
-from ultrbench.stages.evaluation import KEYS, TESTS_SEED, last_rounds
+from ultrbench.stages.evaluation import KEYS, TESTS_SEED, in_every_round, last_rounds
 from ultrbench.stages.exposure import DEFINITIONS, MEASURES, top_places
 
 NOT_SETTLED = "the estimate of the propensities did not settle, in replicates"
@@ -216,19 +216,12 @@ def grades_frame(dataset: Path, logs: Iterable[tuple[str, Path]]) -> pd.DataFram
 def rounds_frame(
     files: Mapping[str, Path], candidates: str, validation: str, metric: str
 ) -> pd.DataFrame:
-    """Return a metric by policy, method, round and seed.
-
-    A method that learns from grades is trained once; its value stands for every round.
-    """
+    """Return a metric by policy, method, round and seed, see `in_every_round`."""
     parts = [pd.read_csv(path).assign(policy=policy) for policy, path in files.items()]
     frame = pd.concat(parts, ignore_index=True)
     frame = frame[(frame.candidates == candidates) & (frame.validation == validation)]
     frame = frame.rename(columns={metric: "value"})
-    frame = frame[["policy", "method", "round", "seed", "value"]]
-    last = frame["round"].max()
-    once = frame[frame.groupby("method")["round"].transform("max") < last]
-    repeated = [once.assign(round=r) for r in range(1, last + 1)]
-    return pd.concat([frame, *repeated], ignore_index=True)
+    return in_every_round(frame[["policy", "method", "round", "seed", "value"]])
 
 
 def draw_propensities(estimates: Sequence[ThetaFiles], files: Sequence[Path], **style: Any) -> None:
