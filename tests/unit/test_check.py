@@ -135,6 +135,16 @@ def test_what_only_one_of_the_runs_has_is_said(expected):
     assert one.sentence == "mine, weak, static, upe: the run lacks it"
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_row_that_stands_twice_differs(expected, side):
+    table = pd.read_csv(expected / "propensity_error.csv")
+    sides = [table, table]
+    sides[side] = pd.concat([table, table.tail(1)])
+    assert differences(table, table, "propensity_error", same=True)[1] == []
+    [first, *_] = differences(*sides, "propensity_error", same=True)[1]
+    assert first.sentence.endswith(": it stands in propensity_error twice")
+
+
 def test_a_number_that_is_missing_on_one_side_differs(expected):
     table = pd.read_csv(expected / "propensity_error.csv")
     gone = table.assign(error=float("nan"))

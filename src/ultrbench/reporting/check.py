@@ -107,8 +107,15 @@ def differences(
     )
     both = expected.merge(found, "outer", keys, suffixes=("", "_found"), indicator=True, sort=False)
     compared, off = 0, []
+
+    def place(row: Mapping[str, Any]) -> str:
+        return ", ".join(str(row[key]) for key in keys if row[key] not in ("", None))
+
+    for frame in (expected, found):
+        for row in frame[frame.duplicated(keys)].to_dict("records"):
+            off.append(Difference(f"{place(row)}: it stands in {table} twice", float("inf")))
     for row in both.to_dict("records"):
-        where = ", ".join(str(row[key]) for key in keys if row[key] not in ("", None))
+        where = place(row)
         if row["_merge"] != "both":
             lacks = "the run lacks it" if row["_merge"] == "left_only" else "it was not expected"
             off.append(Difference(f"{where}: {lacks}", float("inf")))
