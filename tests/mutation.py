@@ -46,7 +46,7 @@ TESTS = {
     "propensity/last_clicks": ["test_weights"],
     "propensity/lightgbm_position": ["test_joint"],
     "propensity/paird": ["test_joint"],
-    "propensity/position_effects": ["test_fixed_effects"],
+    "propensity/position_effects": ["test_fixed_effects", "test_harvest"],
     "propensity/rem": ["test_rem"],
     "propensity/sequential": ["test_fixed_effects"],
     "propensity/trust": ["test_weights"],

@@ -38,6 +38,21 @@ def test_no_more_queries_than_parameters_leave_no_standard_error(pairs):
     assert harvest(later, pairs=pairs).notes == (*estimate.notes, FEEDBACK)
 
 
+@pytest.mark.parametrize("pairs", ["adjacent", "all"])
+def test_one_document_that_moved_is_enough(pairs):
+    log = make_log([[0, 1], [2, 0]], [(0, 1, 6), (0, 0, 4), (1, 2, 3), (1, 0, 17)], queries=[0, 0])
+    assert harvest(log, pairs=pairs).relative[1] == pytest.approx((3 / 20) / (6 / 10))
+
+
+def test_a_query_with_clicks_at_one_of_the_positions_bears_on_theta():
+    orders = [[0, 1], [1, 0], [2, 3], [3, 2]]
+    groups = [(0, 1, 6), (0, 2, 3), (1, 1, 5), (1, 2, 4), (2, 1, 7), (3, 0, 9)]
+    log = make_log(orders, groups, queries=[0, 0, 1, 1])
+    assert np.isfinite(harvest(log, pairs="all").standard_error).all()
+    silent = make_log(orders, [*groups[:4], (2, 0, 7), (3, 0, 9)], queries=[0, 0, 1, 1])
+    assert np.isnan(harvest(silent, pairs="all").standard_error).all()
+
+
 def noisy_log(seed=0, sessions=30, queries=60):
     split = make_split([5] * queries, seed=seed)
     lists = shuffled(split, 4, seed=seed)
