@@ -34,7 +34,7 @@ TESTS = {
     "simulation/display": ["test_clicks", "test_click_models"],
     "simulation/truth": ["test_click_models"],
     "simulation/log": ["test_log"],
-    "propensity/choice": ["test_choice"],
+    "propensity/choice": ["test_choice", "test_crossfit"],
     "propensity/confounder": ["test_crossfit"],
     "propensity/crossfit": ["test_crossfit"],
     "propensity/ctr": ["test_propensity"],

@@ -140,6 +140,15 @@ def test_splines_have_unit_variance_and_are_linear_in_the_tails(values, columns)
         np.testing.assert_allclose(np.diff(basis[-4:], n=2, axis=0), 0, atol=1e-6)
 
 
+def test_splines_of_skewed_values_are_linear_beyond_both_outer_knots():
+    values = np.exp(np.linspace(0, 3, 99))
+    basis = spline_basis(values, 6)
+    for tail in (slice(0, 4), slice(-4, None)):
+        line = np.column_stack([np.ones(4), values[tail]])
+        fitted = line @ np.linalg.lstsq(line, basis[tail], rcond=None)[0]
+        np.testing.assert_allclose(fitted, basis[tail], atol=1e-6)
+
+
 def test_lists_that_nobody_saw_change_nothing():
     log = policy_world(1, 60, 500)
     seen = np.arange(60) < 40

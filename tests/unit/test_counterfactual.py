@@ -217,6 +217,16 @@ def test_impossible_logs_and_thetas_are_refused(world):
         estimate(clicked_only, ranks)
 
 
+def test_one_query_with_a_single_session_is_told():
+    documents, queries, grades, scores = displayed(3, 1)
+    sessions = np.array([1, 400, 400])
+    log = simulate(documents, queries, grades, sessions, np.random.default_rng(1))
+    ranks = cf.new_ranks(log, scores[0])[None]
+    with pytest.warns(cf.CounterfactualWarning):
+        found = cf.estimate_from_clicks(log, ranks, THETA, rng=np.random.default_rng(1))
+    assert "1 of 3 queries have a single session" in " ".join(found.warnings)
+
+
 def test_doubtful_logs_warn():
     documents, queries, grades, scores = displayed(20, 1)
     log = simulate(documents, queries, grades, 1, np.random.default_rng(1))

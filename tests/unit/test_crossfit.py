@@ -199,6 +199,8 @@ def test_each_ranker_learns_from_all_the_other_folds_and_from_the_lists_of_singl
     rows = np.zeros(QUERIES * 5, bool)
     rows[5:10] = rows[20:25] = True
     assert rankers._pointer(rows).tolist() == [0, 5, 10]
+    rows[[26, -1]] = True
+    assert rankers._pointer(rows).tolist() == [0, 5, 10, 11, 12]
 
 
 def test_as_few_queries_as_parameters_leave_no_interval():

@@ -175,6 +175,12 @@ def test_judged_documents_outside_the_list_count_as_relevant():
 ALL = ["nDCG@10", "DCG", "ERR@5", "P@3", "R@3", "AP", "RR", "RBP", "Hit@2", "P"]
 
 
+def test_users_of_rbp_go_on_with_probability_point_eight_unless_told_otherwise():
+    scores, grades = np.array([[3.0, 2.0, 1.0]]), np.array([[1, 0, 2]])
+    assert metrics.rbp(scores, grades).tolist() == metrics.rbp(scores, grades, p=0.8).tolist()
+    assert metrics.rbp(scores, grades).tolist() != metrics.rbp(scores, grades, p=0.7).tolist()
+
+
 def test_queries_without_relevant_documents_and_empty_lists_are_zero():
     scores, grades = np.ones((2, 3)), np.zeros((2, 3), np.uint8)
     mask = np.array([[True] * 3, [False] * 3])
