@@ -263,3 +263,9 @@ def test_shuffled_lists_are_uniform_over_orders_and_padding_stays_last():
     _, counts = np.unique(codes, return_counts=True)
     assert len(counts) == 6
     assert 1e-3 < chisquare(counts).pvalue < 1 - 1e-3
+
+
+def test_users_who_stop_at_one_position_go_on_at_others():
+    users = Behaviour(np.ones((1, 3)), continuation=np.array([[1.0, 0.0, 1.0]]))
+    groups = clicks.draw_masks(np.array([5]), users, np.random.default_rng(0))
+    assert [array.tolist() for array in groups] == [[0], [0b011], [5]]
