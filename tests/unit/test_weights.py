@@ -89,6 +89,12 @@ def test_last_clicks_refuse_a_position_without_clicks():
         continuation(make_log([[0, 1]], [(0, 1, 3)]))
 
 
+def test_the_continuation_adds_up_the_clicks_of_all_lists():
+    log = make_log([[0, 1], [2, 3]], [(0, 1, 3), (0, 3, 1), (1, 1, 2), (1, 2, 2)])
+    # Six clicks at position 1, of which five were the last.
+    np.testing.assert_allclose(continuation(log), [1 / 6, 0])
+
+
 def test_clicks_that_the_continuation_rules_out_are_refused():
     log = make_log([[0, 1, 2]], [(0, 0b110, 1)])
     with pytest.raises(UserError, match="clicks at position 3 below a click at position 2"):
