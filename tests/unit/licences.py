@@ -41,7 +41,7 @@ def licence(name: str) -> str:
 def page() -> str:
     """The page, from ``requirements.lock``."""
     lock = (ROOT / "requirements.lock").read_text()
-    locked = re.findall(r"^([\w.-]+)==([\w.]+)", lock, flags=re.MULTILINE)
+    locked = re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)", lock, flags=re.MULTILINE)
     return HEAD + "".join(f"| {name} | {version} | {licence(name)} |\n" for name, version in locked)
 
 
