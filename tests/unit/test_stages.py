@@ -26,7 +26,7 @@ from ultrbench.simulation.log import concatenate, log_files, read_log, read_roun
 from ultrbench.simulation.truth import read_truth, write_truth
 from ultrbench.stages.clicks import simulate_clicks
 from ultrbench.stages.evaluation import evaluate_rankers
-from ultrbench.stages.job import job
+from ultrbench.stages.job import job, refuse_touched
 from ultrbench.stages.policies import train_policy
 from ultrbench.stages.propensity import estimate_propensity
 from ultrbench.stages.ranking import train_ranker
@@ -439,7 +439,7 @@ def test_no_module_imports_relatively():
 JOB = """
 import types
 from ultrbench.errors import UserError
-from ultrbench.stages.job import job
+from ultrbench.stages.job import job, refuse_touched
 with job(types.SimpleNamespace(log=["job.log"])):
     print("to the log")
     {line}
@@ -565,6 +565,50 @@ def test_a_job_refuses_what_has_changed_since_another_wrote_it(tmp_path, monkeyp
         write_text(made, "0.35")
     with job(reader):
         pass
+
+
+def test_what_no_job_reads_is_refused_when_a_run_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made, wished = Path("results/made.csv"), Path("results/expected/made.csv")
+    with job(SimpleNamespace(log=["log"], output=[str(made), str(wished)])):
+        write_text(made, "0.25")
+        write_text(wished, "0.25")
+    later = time.time_ns() + 10**9
+    for file in (made, wished):
+        os.utime(file, ns=(later, later))
+    refuse_touched()
+    write_text(wished, "0.35")
+    made.write_text("0.35")
+    os.utime(made, ns=(later, later))
+    with pytest.raises(UserError, match=r"results/made\.csv is not what its job wrote"):
+        refuse_touched()
+    made.unlink()
+    refuse_touched()
+    made.mkdir()
+    with pytest.raises(UserError, match=r"results/made\.csv is no file any more"):
+        refuse_touched()
+
+
+def test_a_job_that_is_killed_leaves_no_note_of_what_it_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with job(SimpleNamespace(log=["log"], output=["results/made.csv"])):
+        write_text("results/made.csv", "old")
+    with pytest.raises(SystemExit), job(SimpleNamespace(log=["log"], output=["results/made.csv"])):
+        write_text("results/made.csv", "new")
+        raise KeyboardInterrupt
+    with job(SimpleNamespace(log=["log"], input=["results/made.csv"])):
+        pass
+
+
+def test_a_pipe_in_place_of_a_result_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with job(SimpleNamespace(log=["log"], output=["results/made.csv"])):
+        write_text("results/made.csv", "0.25")
+    Path("results/made.csv").unlink()
+    os.mkfifo("results/made.csv")
+    with pytest.raises(SystemExit), job(SimpleNamespace(log=["log"], input=["results/made.csv"])):
+        pytest.fail("the job has begun")
+    assert "results/made.csv is no file any more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("noted", [b"", bytes(64), b"\xff" * 64, b"0a"])

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from ultrbench.datasets.split import hide_features
+from ultrbench.errors import UserError
 from ultrbench.files import write_json
 from ultrbench.propensity.estimate import up_to_scale, write_estimate
 from ultrbench.reporting.cards import card_figure, card_latex, make_card
 from ultrbench.reporting.figures import save_figure, sweep_figure
 from ultrbench.simulation.truth import write_truth
-from ultrbench.stages.runtime import write_runtime
+from ultrbench.stages.runtime import read_runtimes, write_runtime
 from ultrbench.stages.sweeps import SweptTheta, sweep_frame, write_cards
 from ultrbench.stages.tuning import Trial, choose, trials_frame, tune
 
@@ -243,3 +244,14 @@ def test_a_benchmark_that_is_missing_or_too_short_leaves_its_cell_empty(tmp_path
     rows = [({"method": name}, tmp_path / f"{name}.tsv") for name in ("short", "missing")]
     write_runtime(rows, 2, tmp_path / "runtime.csv")
     assert (tmp_path / "runtime.csv").read_text().splitlines()[1:] == ["short,", "missing,"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "s\tcpu_time\n", "s\tcpu_uime\n1\t2\n", "s\tcpu_time\n1\n", "\xff"]
+)
+def test_a_damaged_benchmark_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dla.tsv").write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match=r"dla\.tsv cannot be read as what Snakemake measured"):
+        write_runtime([({}, tmp_path / "dla.tsv")], 2, tmp_path / "runtime.csv")
+    with pytest.raises(UserError, match=r"dla\.tsv cannot be read as what Snakemake measured"):
+        read_runtimes(tmp_path)

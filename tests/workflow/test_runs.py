@@ -409,6 +409,19 @@ def test_a_digit_that_changed_in_a_result_stops_what_reads_it(rerun: Study) -> N
     assert "Traceback" not in printed
 
 
+def test_a_finished_study_whose_claims_were_touched_up_is_no_finished_study(rerun: Study) -> None:
+    claims = rerun.folder / "results/claims.csv"
+    made = claims.read_text()
+    claims.write_text(made.replace("fewer than five replicates", "fewer than two replicates"))
+    os.utime(claims)
+    printed = rerun.run("-n", ok=False)
+    assert "ultrbench: results/claims.csv is not what its job wrote" in printed
+    assert "Traceback" not in printed
+    claims.unlink()
+    rerun.run("--cores", "1")
+    assert claims.read_text() == made
+
+
 def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:
     (rerun.folder / "empty").mkdir()
     for name in ("train.lists.parquet", "train.clicks.parquet"):

@@ -15,6 +15,7 @@ from ultrbench.simulation.behaviour import CLICK_MODELS
 from ultrbench.ranking.weights import WEIGHTS
 from ultrbench.stages.data import find_source
 from ultrbench.stages.features import binned_files
+from ultrbench.stages.job import refuse_touched
 from ultrbench.stages.sources import PACKAGE, import_closure, imports
 from ultrbench.yaml_files import read_yaml
 
@@ -45,6 +46,8 @@ try:
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
     config = read_config(variations.derive(config), SCHEMAS["config"], REGISTRY)
     CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
+    if workflow.is_main_process:  # nodes of a cluster start while others write
+        refuse_touched()
 except UserError as error:
     sys.exit(f"ultrbench: {error}")
 except OSError as error:  # a name that no file can have, a folder without access

@@ -18,6 +18,7 @@ from ultrbench.locks import alone
 from ultrbench.own_code import own_file
 
 NOTED = Path(".snakemake/sha256")
+LARGEST = 1 << 26
 Part = Callable[[Any], list[Path]]
 # What a machine refuses: no fault of the program, and a traceback would help nobody.
 REFUSALS = {
@@ -27,7 +28,7 @@ REFUSALS = {
 
 
 @contextlib.contextmanager
-def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
+def job(snakemake: Any, largest: int = LARGEST) -> Iterator[None]:
     """Run a stage with its output in the rule's log and one thread in every library.
 
     A `ultrbench.errors.UserError`, a full disk, a file without access, too little memory and
@@ -36,6 +37,7 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
 
     Results are noted by checksum in ``.snakemake/sha256/``, and a job that reads one refuses
     a file that has changed since: a flipped bit of a model or a table would pass for a result.
+    What no job reads is looked at when a run starts, by `refuse_touched`.
 
     Parameters
     ----------
@@ -75,8 +77,14 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
                     one_thread(),
                 ):
                     _refuse_changed(getattr(snakemake, "input", ()), largest)
+                    from ultrbench.files import sha256_of, write_text
+
+                    outputs = getattr(snakemake, "output", ())
+                    for _, note in _notes(outputs):  # a kill may come before they are noted anew
+                        note.unlink(missing_ok=True)
                     yield
-                    _note_written(getattr(snakemake, "output", ()))
+                    for file, note in _notes(filter(os.path.isfile, outputs)):
+                        write_text(note, sha256_of(file))
             except (Exception, KeyboardInterrupt) as error:
                 sentence = sentence_of(error)
                 print(f"ultrbench: {sentence or f'unexpected error, see {name}'}", file=sys.stderr)
@@ -90,26 +98,44 @@ def job(snakemake: Any, largest: int = 1 << 26) -> Iterator[None]:
         sys.exit(1)
 
 
+def refuse_touched() -> None:
+    """Refuse results that were written to after their job had noted them, without reading others.
+
+    Raises
+    ------
+    ultrbench.errors.UserError
+        At the first one that is not what its job wrote.
+
+    Examples
+    --------
+    >>> refuse_touched()
+    """
+    for folder, _, names in os.walk(NOTED):
+        for note in (Path(folder, name) for name in sorted(names)):
+            file = note.relative_to(NOTED)
+            if file.exists() and file.stat().st_mtime_ns > note.stat().st_mtime_ns:
+                _refuse_changed([str(file)], LARGEST)
+
+
 def _notes(files: Iterable[str]) -> Iterator[tuple[str, Path]]:
     """Yield the results of the study, each with the file that notes its checksum."""
-    for file in filter(os.path.isfile, files):
+    for file in files:
         below = Path(os.path.relpath(file))
-        if below.parts[0] == "results":  # a download may be replaced, as its sentences ask for
+        # A download may be replaced, as its sentences ask for, and `git` changes what is expected.
+        if below.parts[0] == "results" and below.parts[:2] != ("results", "expected"):
             yield file, NOTED / below
-
-
-def _note_written(files: Iterable[str]) -> None:
-    from ultrbench.files import sha256_of, write_text
-
-    for file, note in _notes(files):
-        write_text(note, sha256_of(file))
 
 
 def _refuse_changed(files: Iterable[str], largest: int) -> None:
     from ultrbench.files import sha256_of  # numpy takes its time, in which Ctrl-C may come
 
     for file, note in _notes(files):
-        if not note.is_file() or Path(file).stat().st_size > largest:
+        result = Path(file)
+        if not (result.exists() and note.is_file()):
+            continue
+        if not result.is_file():
+            raise UserError(f"{file} is no file any more: take it away, and start again")
+        if result.stat().st_size > largest:
             continue
         noted = note.read_bytes()
         whole = re.fullmatch(b"[0-9a-f]{64}", noted)  # not cut short when the machine went down

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from ultrbench.files import write_text
+from ultrbench.files import reading, write_text
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ def read_runtimes(benchmarks: Path) -> list[Runtime]:
         stage = file.relative_to(benchmarks).parts[0]
         parts = file.stem.split(".")
         what = {"propensity": parts[-1], "ranking": parts[0]}.get(stage, "")
-        *_, row = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
-        measured = [_number(row[name]) for name in ("s", "cpu_time", "max_rss")]
-        jobs.setdefault((stage, what), []).append(measured)
+        jobs.setdefault((stage, what), []).append(_measured(file, "s", "cpu_time", "max_rss"))
     return [
         Runtime(*key, len(rows), sum(r[0] for r in rows), sum(r[1] for r in rows),
                 max(r[2] for r in rows))
@@ -117,11 +115,16 @@ def write_runtime(
     for about, file in rows:
         seconds = ""
         if file.exists():
-            *_, last = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
-            measured = last["cpu_time"]
-            seconds = f"{_number(measured) / replicates:.2f}" if _number(measured) else ""
+            [measured] = _measured(file, "cpu_time")
+            seconds = f"{measured / replicates:.2f}" if measured else ""
         lines.append(",".join([*about.values(), seconds]))
     write_text(out, "\n".join([*lines, ""]))
+
+
+def _measured(file: Path, *columns: str) -> list[float]:
+    with reading(file, "what Snakemake measured of a job"):
+        *_, row = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+        return [_number(row[name]) for name in columns]
 
 
 def _number(text: str) -> float:
