@@ -587,6 +587,10 @@ def test_what_no_job_reads_is_refused_when_a_run_starts(tmp_path, monkeypatch):
     made.mkdir()
     with pytest.raises(UserError, match=r"results/made\.csv is no file any more"):
         refuse_touched()
+    made.rmdir()
+    made.symlink_to("nowhere")  # which Snakemake takes for a file that is there
+    with pytest.raises(UserError, match=r"results/made\.csv is no file any more"):
+        refuse_touched()
 
 
 def test_a_job_that_is_killed_leaves_no_note_of_what_it_replaced(tmp_path, monkeypatch):

@@ -255,3 +255,9 @@ def test_a_damaged_benchmark_is_named(tmp_path: Path, text: str) -> None:
         write_runtime([({}, tmp_path / "dla.tsv")], 2, tmp_path / "runtime.csv")
     with pytest.raises(UserError, match=r"dla\.tsv cannot be read as what Snakemake measured"):
         read_runtimes(tmp_path)
+
+
+def test_what_stands_in_place_of_a_benchmark_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dla.tsv").mkdir()
+    with pytest.raises(UserError, match=r"dla\.tsv is no file any more"):
+        read_runtimes(tmp_path)

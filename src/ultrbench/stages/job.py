@@ -113,7 +113,8 @@ def refuse_touched() -> None:
     for folder, _, names in os.walk(NOTED):
         for note in (Path(folder, name) for name in sorted(names)):
             file = note.relative_to(NOTED)
-            if file.exists() and file.stat().st_mtime_ns > note.stat().st_mtime_ns:
+            touched = file.exists() and file.stat().st_mtime_ns > note.stat().st_mtime_ns
+            if touched or file.is_symlink():
                 _refuse_changed([str(file)], LARGEST)
 
 
@@ -131,7 +132,7 @@ def _refuse_changed(files: Iterable[str], largest: int) -> None:
 
     for file, note in _notes(files):
         result = Path(file)
-        if not (result.exists() and note.is_file()):
+        if not (note.is_file() and (result.exists() or result.is_symlink())):
             continue
         if not result.is_file():
             raise UserError(f"{file} is no file any more: take it away, and start again")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from ultrbench.errors import UserError
 from ultrbench.files import reading, write_text
 
 
@@ -122,6 +123,8 @@ def write_runtime(
 
 
 def _measured(file: Path, *columns: str) -> list[float]:
+    if not file.is_file():
+        raise UserError(f"{file} is no file any more: take it away, and start again")
     with reading(file, "what Snakemake measured of a job"):
         *_, row = csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t")
         return [_number(row[name]) for name in columns]
