@@ -104,7 +104,7 @@ def contradictions(
 
     yield from _undefined_names(config, registry)
 
-    names = [("study", "datasets", name) for name in study.get("datasets", [])]
+    names: list[tuple] = [("study", "datasets", name) for name in study.get("datasets", [])]
     names += [(part, name) for part in (*NAMED, "sweeps") for name in config.get(part, {})]
     for path in names:
         if ENDLESS_NAME.fullmatch(str(path[-1])):
