@@ -13,6 +13,8 @@ NAME_RULE = (
     "a name becomes a folder and takes up to 64 lower-case letters, digits, - and _, a letter or "
     "digit first"
 )
+# Snakemake takes such an end for a rule that feeds itself, and stops in its middle.
+ENDLESS_NAME = re.compile(r"(?!.{65}).*?(.{1,3})\1{19}")
 RESERVED_METHODS = frozenset(LOGS + BASELINES)
 NAMED = ("policies", "settings", "methods", "estimators", "rankers")
 KINDS_FOR_WEIGHTS = {"affine": ("trust", "oracle"), "dcm": ("last_clicks", "oracle")}
@@ -101,6 +103,12 @@ def contradictions(
         return Problem(path, f"{_where(path)}: {sentence}")
 
     yield from _undefined_names(config, registry)
+
+    names: list[tuple] = [("study", "datasets", name) for name in study.get("datasets", [])]
+    names += [(part, name) for part in (*NAMED, "sweeps") for name in config.get(part, {})]
+    for path in names:
+        if ENDLESS_NAME.fullmatch(str(path[-1])):
+            yield refusal(path, "a name must not end in 20 times the same; take another.")
 
     reference = study.get("reference")
     for name in study.get("settings", []):

@@ -142,5 +142,8 @@ def _told(file: str, what: str = "") -> Iterator[None]:
         steps = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == file]
         lines = list(dict.fromkeys(f"{file}:{step.lineno}" for step in steps))
         at = " > ".join(lines if len(lines) < 4 else [lines[0], "...", lines[-1]]) or file
-        said = " ".join(str(error).split())
+        try:
+            said = " ".join(str(error).split())
+        except Exception:  # an exception of one's own may have no text
+            said = "(it has no text)"
         raise UserError(f"{at}: {what}{type(error).__name__}: {said}") from error

@@ -301,6 +301,14 @@ REFUSALS = [
         "digits, - and _, a letter or digit first.",
     ),
     (
+        {"settings": {"a" + 20 * "p": {"sessions": 1, "methods": ["naive"]}}},
+        f"settings.a{20 * 'p'}: a name must not end in 20 times the same; take another.",
+    ),
+    (
+        {"policies": {21 * "3-a": {"kind": "random"}}},
+        f"policies.{21 * '3-a'}: a name must not end in 20 times the same; take another.",
+    ),
+    (
         {"tuning": {"seeds": [9], "setting": "static", "grids": {}}},
         "tuning.grids is empty: a mapping is wanted.",
     ),

@@ -164,6 +164,13 @@ def test_whatever_a_function_raises_is_told_by_its_line(folder: Path, error: str
         find_function({}, "mine.py:estimate")(None)
 
 
+def test_an_exception_without_a_text_is_told_by_its_line(folder: Path) -> None:
+    source = "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\n"
+    (folder / "mine.py").write_text(f"{source}def estimate(log):\n    raise Mute\n")
+    with pytest.raises(UserError, match=r"mine\.py:5: Mute: \(it has no text\)"):
+        find_function({}, "mine.py:estimate")(None)
+
+
 @pytest.mark.parametrize(
     ("relative", "words"),
     [
@@ -179,6 +186,7 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
+        ({"theta": np.ma.masked_less(np.array([0.5, 1]), 1)}, r"`theta` of shape \[2\]"),
         ({"converged": "maybe"}, "`converged` as str; True or False is wanted"),
         ({"identified": np.bool_(True)}, "`identified` as bool"),
         ({"notes": "a sentence"}, "`notes` as str; a tuple of sentences"),
@@ -199,7 +207,7 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
     ],
 )
 def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -> None:
-    estimate = up_to_scale(np.ones(2), **outcome)
+    estimate = replace(up_to_scale(np.ones(2)), **outcome)
     with pytest.raises(UserError, match=rf"mine\.py:estimate returned {words}"):
         refuse_wrong_estimate(estimate, "mine.py:estimate", 2)
 
@@ -211,6 +219,10 @@ def test_what_an_estimate_says_of_itself_has_a_form(outcome: dict, words: str) -
         ({"relative": np.array([1, -0.5])}, "`relative` -0.5 at position 2"),
         ({"relative": np.array([1, np.inf])}, "`relative` inf at position 2"),
         ({"relative": np.array([1, np.nan])}, "`relative` nan at position 2"),
+        (
+            {"relative": up_to_scale(np.ma.masked_less([1.0, 0.5], 1)).relative},
+            "`relative` nan at position 2",
+        ),
         ({"relative": np.array([1, 1e-300])}, "`relative` 1e-300 at position 2"),
         ({"relative": np.array([0.8, 0.4])}, "`relative` 0.8 at position 1; 1 is wanted"),
         ({"theta": np.array([2.0, 1.0])}, "`theta` 2 at position 1; a probability"),
@@ -239,6 +251,12 @@ def test_an_estimate_of_ones_own_is_made_of_propensities(change: dict, words: st
         (Behaviour(np.ones((3, 2)), np.ones((1, 3, 1))), "arrays whose shapes do not fit"),
         (Behaviour(np.ones((2, 2))), r"shape \[2, 2\]; lists and positions are \[3, 2\]"),
         (Behaviour(np.full((3, 2), np.nan)), "no probabilities"),
+        (Behaviour(np.ma.masked_greater(np.full((3, 2), 1.5), 1)), "no probabilities"),
+        (Behaviour(np.ma.masked_less(np.full((3, 2), 0.5), 1)), "no probabilities"),
+        (
+            Behaviour(np.ones((3, 2)), parameters={"continuation": np.array([0.5, 7])}),
+            "parameter `continuation` has values that are no probabilities",
+        ),
         (Behaviour(np.full((3, 2), -0.5)), "no probabilities"),
         (Behaviour(np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 1.5]])), "no probabilities"),
         (Behaviour(np.ones((3, 2)), np.array("often")), "`examination` has values that are no"),
@@ -291,6 +309,11 @@ def test_a_behaviour_is_made_of_probabilities(users: Behaviour, words: str) -> N
         ("splits['train'].features.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
         ("splits['train'].query_ptr.fill(0)", r"mine\.py:2: ValueError: .*read-only"),
         ("splits['test'].query_ids.fill('')", r"mine\.py:2: ValueError: .*read-only"),
+        (
+            "{n: __import__('numpy').ma.masked_equal(s.grades, 0) for n, s in splits.items()}",
+            "one finite score",
+        ),
+        ("type('', (dict,), {'__getitem__': lambda *_: 1 / 0})()", "a dict is wanted"),
         ("splits.clear()", "a dict is wanted with the scores of the documents of train, test"),
     ],
 )

@@ -723,6 +723,27 @@ def score(splits, order, **_):
 """
 
 
+OTHER_ARRAYS = {
+    "float32": "attraction.astype(np.float32), np.ones((1, 4, 1), np.float32)",
+    "longdouble": "attraction.astype(np.longdouble), np.ones((1, 4, 1), np.longdouble)",
+    "bool": "attraction, np.ones((1, 4, 1), bool)",
+    "a table": "pd.DataFrame(attraction), np.ones((1, 4, 1))",
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_ARRAYS)
+def test_users_of_ones_own_may_come_as_any_numbers(world, tmp_path, monkeypatch, kind):
+    data, run, _ = world
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np, pandas as pd\nfrom ultrbench.simulation.behaviour import Behaviour\n"
+        "def users(attraction, **_):\n"
+        f"    return Behaviour({OTHER_ARRAYS[kind]}, by_position=True)\n"
+    )
+    simulate(data, run / "candidates.npz", tmp_path, click_model={"kind": "mine.py:users"})
+    assert read_truth([tmp_path / "truth.csv"]).tolist() == [1.0] * 4
+
+
 @pytest.mark.parametrize("stage", ["propensity", "policies"])
 def test_code_of_ones_own_has_the_whole_of_lightgbm_and_features_as_an_array(
     world, tmp_path, stage

@@ -127,7 +127,8 @@ def up_to_scale(
     """
     unknown = np.full(len(relative), np.nan)
     errors = unknown if standard_error is None else standard_error
-    return Estimate(np.asarray(relative, dtype=np.float64), unknown, errors, **outcome)
+    known = np.ma.filled(np.ma.asarray(relative, dtype=np.float64), np.nan)  # masked: not known
+    return Estimate(known, unknown, errors, **outcome)
 
 
 def find_estimator(kind: str) -> Callable[..., Estimate]:
@@ -213,7 +214,8 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
     given = {name: getattr(estimate, name) for name in sorted(names - {"position"})}
     for name, values in (given | columns).items():
         array = np.asarray(values)
-        if array.shape != (positions,) or array.dtype.kind not in "fiu":
+        sound = array.shape == (positions,) and array.dtype.kind in "fiu"
+        if not sound or np.ma.is_masked(values):
             raise UserError(
                 f"{kind} returned `{name}` of shape {list(array.shape)} and type {array.dtype}; one"
                 f" number for each of the {positions} positions is wanted"

@@ -136,9 +136,11 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
         examination, continuation = users.broadcast()
     except (AttributeError, TypeError, ValueError):
         raise UserError(f"{kind} returned arrays whose shapes do not fit; {form}") from None
-    parts = {"attraction": users.attraction, "examination": examination}
+    parts = {"attraction": np.asarray(users.attraction), "examination": examination}
     for name, values in (parts | {"continuation": continuation}).items():
-        if values.dtype.kind not in "fiub" or not ((values >= 0) & (values <= 1)).all():
+        masked = np.ma.is_masked(getattr(users, name))
+        chances = values.dtype.kind in "fiub" and ((values >= 0) & (values <= 1)).all()
+        if masked or not chances:
             raise UserError(f"{kind}: `{name}` has values that are no probabilities")
     if not isinstance(users.by_position, bool | np.bool_):
         raise UserError(
@@ -168,9 +170,11 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
                 f"{kind}: parameter `{name}` has shape {list(np.shape(values))}; one number for"
                 f" each of the {shape[1]} positions is wanted"
             )
-        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+        numbers = type(values) is np.ndarray and values.dtype.kind in "fiu"
         if not numbers or not np.isfinite(values).all():
             raise UserError(f"{kind}: parameter `{name}` is no array of finite numbers")
+        if name == "continuation" and not ((values >= 0) & (values <= 1)).all():
+            raise UserError(f"{kind}: parameter `{name}` has values that are no probabilities")
     if users.attraction.shape != shape:
         raise UserError(
             f"{kind} returned `attraction` of shape {list(users.attraction.shape)}; lists and"

@@ -244,11 +244,12 @@ def _own_scores(
     }
     scores = find_function({}, kind)(lent, read_only(order), **about, **parameters)
     try:
+        given = {name: np.ma.asarray(scores[name]) for name in wanted}
         scores = {
-            name: np.asarray(scores[name]).astype(np.float64, casting="same_kind")
-            for name in wanted
+            name: np.ma.filled(values.astype(np.float64, casting="same_kind"), np.nan)
+            for name, values in given.items()
         }
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+    except Exception:  # a mapping of one's own may raise whatever it likes
         raise UserError(
             f"{kind}: a dict is wanted with the scores of the documents of {', '.join(wanted)}"
         ) from None

@@ -75,7 +75,13 @@ def _behave(lists: ClickLog, attraction: np.ndarray, setting: dict[str, Any]) ->
         **parameters,
     )
     refuse_wrong_behaviour(users, kind, lists.shown.shape)
-    return replace(users, attraction=np.where(lists.shown, users.attraction, 0.0))
+    # Code of one's own may return other arrays, which numpy's generators and truth.csv do not take.
+    return replace(
+        users,
+        attraction=np.where(lists.shown, np.asarray(users.attraction, dtype=np.float64), 0.0),
+        examination=np.asarray(users.examination, dtype=np.float64),
+        continuation=np.asarray(users.continuation, dtype=np.float64),
+    )
 
 
 def _truth(users: Sequence[Behaviour], log: ClickLog, sessions: np.ndarray) -> np.ndarray:
