@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve(self, path, visit):
         start = 0
-        if self.headers.get("Range") and path != "/no-resume":
+        if self.headers.get("Range") and "no-resume" not in path:
             start = int(self.headers["Range"].removeprefix("bytes=").removesuffix("-"))
         if start >= len(BODY):
             self.answer(416, b"", {"Content-Range": f"bytes */{len(BODY)}"})
@@ -73,7 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         part = BODY[start:]
         sent = {"Content-Range": f"bytes {start}-{len(BODY) - 1}/{len(BODY)}"} if start else {}
         self.head(206 if start else 200, len(part), sent)
-        cut = path == "/cut-always" or (path in ("/cut", "/no-resume") and visit == 1)
+        always = path in ("/cut-always", "/cut-no-resume")
+        cut = always or (path in ("/cut", "/no-resume") and visit == 1)
         self.wfile.write(part[:100_000] if cut else part)
 
     def answer(self, status, body, headers=None):
@@ -179,6 +180,18 @@ def test_progress_gives_new_attempts_and_an_end_comes(server, tmp_path, monkeypa
     monkeypatch.setattr(module, "ATTEMPTS", 2)
     download(f"{server.url}/cut-always", tmp_path / "a.zip", SHA256)
     assert len(server.ranges) == -(-len(BODY) // 100_000)
+
+
+def test_a_server_that_breaks_off_and_cannot_resume_is_not_asked_for_ever(server, tmp_path):
+    message = refusal(f"{server.url}/cut-no-resume", tmp_path / "a.zip", SHA256)
+    assert "the connection broke off, after 3 attempts; 100,000 bytes are kept" in message
+    assert len(server.ranges) == 3
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://", "mine.zip", "http:///mine.zip"])
+def test_an_address_that_is_none_is_refused_at_once(tmp_path, monkeypatch, url):
+    monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("it waits for another attempt"))
+    assert "the address or the server's answer makes no sense" in refusal(url, tmp_path / "a.zip")
 
 
 def test_a_busy_server_is_asked_again(server, tmp_path):

@@ -86,15 +86,16 @@ def _partial(url: str, target: Path) -> Path:
 
 def _resume(url: str, whole: Path, partial: Path) -> None:
     """Fetch what `partial` lacks, attempt after attempt, and move it to `whole`."""
-    failures = 0
+    failures, most = 0, _size(partial)
     while True:
-        had = _size(partial)
         try:
             _attempt(url, partial)
             partial.replace(whole)
             return
         except _BrokenOffError as error:
-            failures = 1 if _size(partial) - had >= WINDOW_BYTES else failures + 1
+            # What comes a second time is no progress: from a server that cannot resume.
+            failures = 1 if _size(partial) - most >= WINDOW_BYTES else failures + 1
+            most = max(most, _size(partial))
             if failures >= ATTEMPTS:
                 kept = f"; {_size(partial):,} bytes are kept" if _size(partial) else ""
                 raise UserError(
@@ -161,13 +162,13 @@ def _attempt(url: str, partial: Path) -> None:
         raise UserError(
             f"{url}: the server redirects in circles. Get the file by other means."
         ) from None
-    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _BrokenOffError(_reason(error)) from None
-    except ValueError as error:
+    except ValueError as error:  # also what `requests` says of an address that is none
         raise UserError(
             f"{url}: the address or the server's answer makes no sense ({error}). Get the file by"
             " other means or correct the registry."
         ) from None
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise _BrokenOffError(_reason(error)) from None
     if total is not None and _size(partial) != total:
         raise _BrokenOffError(f"the connection broke off at {_size(partial):,} of {total:,} bytes")
     with partial.open("rb") as file:
