@@ -134,14 +134,26 @@ def duplicate_keys(path: str | Path) -> list[str]:
     >>> [sentence.replace(str(path), "a.yaml") for sentence in duplicate_keys(path)]
     ['a.yaml:3: the key eta stands twice, first in line 1; keep one of them.']
     """
+    try:
+        return misreadings(Path(path).read_bytes(), str(path))
+    except OSError as error:
+        return [f"{path} cannot be read: {error.strerror}."]
+
+
+def misreadings(text: str | bytes, where: str) -> list[str]:
+    """Return what `duplicate_keys` does, of a text.
+
+    Examples
+    --------
+    >>> misreadings("[1, 010]", "--set")
+    ['--set:1: YAML takes 010 for 8; write the number plainly, or a text in quotes.']
+    """
     import yaml
 
     try:
-        root = yaml.compose(Path(path).read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except OSError as error:
-        return [f"{path} cannot be read: {error.strerror}."]
+        root = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        return [_not_yaml(str(path), error)]
+        return [_not_yaml(where, error)]
 
     sentences = []
     nodes, seen = [root], set()
@@ -153,15 +165,15 @@ def duplicate_keys(path: str | Path) -> list[str]:
         if isinstance(node, yaml.SequenceNode):
             nodes += reversed(node.value)
         elif isinstance(node, yaml.ScalarNode):
-            sentences += [f"{path}:{node.start_mark.line + 1}: {s}" for s in misread_number(node)]
+            sentences += [f"{where}:{node.start_mark.line + 1}: {s}" for s in misread_number(node)]
         elif isinstance(node, yaml.MappingNode):
             first: dict[str, int] = {}
             for key, _ in node.value:
                 name, line = str(key.value), key.start_mark.line + 1
                 if name in first:
                     sentences.append(
-                        f"{path}:{line}: the key {name} stands twice, first in line {first[name]}; "
-                        "keep one of them."
+                        f"{where}:{line}: the key {name} stands twice, first in line {first[name]};"
+                        " keep one of them."
                     )
                 first.setdefault(name, line)
             nodes += [value for _, value in reversed(node.value)]

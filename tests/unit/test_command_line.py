@@ -223,6 +223,8 @@ def test_nothing_is_overwritten(inside, capsys):
         ("propensity log --estimator harvest", "no document of this log was seen at two"),
         ("propensity log --estimator ctr --output new.txt", "ends in .csv"),
         ("propensity mylog --estimator crossfit", "add --dataset"),
+        ("propensity log log/. --estimator ctr --output new.csv", "log is given twice"),
+        ("clicks synthetic strong.npz --set sessions=010 --output new", "YAML takes 010 for 8"),
         ("propensity mylog --estimator oracle", "truth"),
         ("identifiability theta.csv", "no folder of a click log"),
         ("ranking mylog --theta theta.csv --output new", "add --dataset"),

@@ -353,6 +353,8 @@ def test_a_file_with_a_wrong_byte_or_a_cut_end_is_sound_or_refused(tmp_path, whi
         ("position,theta,theta\n1,0.9,0.3\n", "a column stands twice"),
         ("position,theta,alpha,alpha\n1,0.9,1,2\n", "a column stands twice"),
         ("position,theta,continuation\n1,0.9,5\n", "continuation at position 1 is 5"),
+        ("position,theta,beta\n1,0.9,-7\n", "beta at position 1 is -7.0; 0 to 1 is wanted"),
+        ("position,theta,alpha\n1,0.9,1.1\n", "alpha at position 1 is 1.1; -1 to 1 is wanted"),
         ("position,theta,by_position\n1,1,\n2,1,no\n", "by_position must be true or false, got 'no'"),
     ],
 )  # fmt: skip

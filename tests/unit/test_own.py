@@ -37,6 +37,7 @@ def test_tables_of_every_editor_are_read(tmp_path, content):
     [
         ("", "columns"),
         ("position,theta\n", "columns"),
+        ("position,relative,theta\n1,,\n2,,\n3,,\n", "number in the columns relative, theta"),
         ("x" * 10**6, "field larger"),
         ("x," * 10**5, "columns x, x"),
         (GOOD.replace(",", ";"), "columns position;theta"),

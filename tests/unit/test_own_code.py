@@ -183,6 +183,13 @@ def test_an_estimate_has_a_number_for_each_position(relative: np.ndarray, words:
         refuse_wrong_estimate(up_to_scale(relative), "mine.py:estimate", 2)
 
 
+def test_an_estimate_that_lost_an_attribute_is_refused() -> None:
+    estimate = up_to_scale(np.ones(2))
+    object.__delattr__(estimate, "trace")
+    with pytest.raises(UserError, match="returned an Estimate without trace"):
+        refuse_wrong_estimate(estimate, "mine.py:estimate", 2)
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
@@ -256,6 +263,10 @@ def test_an_estimate_of_ones_own_is_made_of_propensities(change: dict, words: st
         (
             Behaviour(np.ones((3, 2)), parameters={"continuation": np.array([0.5, 7])}),
             "parameter `continuation` has values that are no probabilities",
+        ),
+        *(
+            (Behaviour(np.ones((3, 2)), parameters={name: np.array([0.5, value])}), f"{name}` has")
+            for name, value in (("alpha", -1.1), ("alpha", 1.1), ("beta", -7), ("beta", 1.1))
         ),
         (Behaviour(np.full((3, 2), -0.5)), "no probabilities"),
         (Behaviour(np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 1.5]])), "no probabilities"),

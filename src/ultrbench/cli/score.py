@@ -87,7 +87,7 @@ def _finished(place: Place) -> dict[str, Any]:
     if lacking := [path for path in needed if not path.is_file()]:
         raise UserError(
             f"{place.results} is not finished: {lacking[0]} is missing; run `snakemake --cores all`"
-            " to its end first"
+            " to its end first, with the --configfile of the study if it has one"
         )
     study = config["study"]
     for what in ("dataset", "policy", "setting"):
@@ -98,7 +98,7 @@ def _finished(place: Place) -> dict[str, Any]:
     if set(rows["method"]) != methods or set(rows["seed"]) != set(study["seeds"]):
         raise UserError(
             f"{per_query} has other methods or seeds than the study that ended last; run snakemake"
-            " to its end again"
+            " with the configuration of this study to its end again"
         )
     return config
 

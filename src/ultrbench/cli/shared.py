@@ -82,7 +82,7 @@ def read_definition(
     from ultrbench.configuration import read_config
     from ultrbench.configuration_problems import schema_problems
     from ultrbench.datasets.registry import load_registry
-    from ultrbench.yaml_files import parse_yaml, read_yaml
+    from ultrbench.yaml_files import misreadings, parse_yaml, read_yaml
 
     schemas = ROOT / "workflow/schemas"
     if not schemas.is_dir():
@@ -105,6 +105,8 @@ def read_definition(
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise UserError(f"--set {text}: KEY=VALUE is wanted, such as eta=2")
+        if sentences := misreadings(value, f"--set {text}"):
+            raise UserError("\n".join(sentences))
         definition[key] = parse_yaml(value, f"--set {text}")
     schema = read_yaml(schemas / "config.schema.yaml")
     registry = load_registry(config["registry"], read_yaml(schemas / "datasets.schema.yaml"))
@@ -257,10 +259,15 @@ def checked_logs(folders: Sequence[Path], dataset: Path | None) -> Iterator[list
     Raises
     ------
     UserError
-        With file and row, where a log is not as docs/data-model.md describes it.
+        With file and row, where a log is not as docs/data-model.md describes it; or where a folder
+        is given twice.
     """
     from ultrbench.stages.clicks import import_clicks
 
+    there = [folder.resolve() for folder in folders]
+    for folder, place in zip(folders, there, strict=True):
+        if there.count(place) > 1:
+            raise UserError(f"--log {folder} is given twice: its sessions would count twice")
     with TemporaryDirectory(prefix="ultrbench-") as work:
         copies = {Path(work, str(number)): folder for number, folder in enumerate(folders)}
         try:

@@ -184,6 +184,9 @@ def refuse_wrong_estimate(estimate: object, kind: str, positions: int) -> None:
             f"{kind} returned a {type(estimate).__name__}; an Estimate is wanted:"
             " ultrbench.propensity.estimate.up_to_scale(relative) makes one of theta_k / theta_1"
         )
+    lost = [name for name in Estimate.__dataclass_fields__ if not hasattr(estimate, name)]
+    if lost:
+        raise UserError(f"{kind} returned an Estimate without {', '.join(lost)}")
     trace, notes, columns = estimate.trace, estimate.notes, estimate.columns
     names = {"position", "relative", "theta", "standard_error"}
     wanted = {

@@ -53,10 +53,13 @@ def read_own_propensity(path: Path, positions: int) -> np.ndarray:
         for name in ("position", "relative", "theta")
         if columns.count(name) == 1 and not ragged
     }
-    known = [name for name in ("relative", "theta") if any(given.get(name, []))]
-    if ragged or "position" not in given or not known:
+    there = [name for name in ("relative", "theta") if name in given]
+    if ragged or "position" not in given or not there:
         found = f"the columns {', '.join(columns)}"[:80] + " in some lines alone" * ragged
         raise UserError(f"{path}: it has {found}; {form}, once each")
+    known = [name for name in there if any(given[name])]
+    if not known:
+        raise UserError(f"{path}: no line has a number in the columns {', '.join(there)}")
     try:
         position, value = (np.array([decimal(t) for t in given[n]]) for n in ("position", known[0]))
     except ValueError as error:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ultrbench.errors import UserError
 from ultrbench.own_code import find_function
-from ultrbench.simulation.truth import PARAMETERS
+from ultrbench.simulation.truth import LIMITS, PARAMETERS
 
 CLICK_MODELS = {
     "pbm": "ultrbench.simulation.click_models.pbm:behaviour",
@@ -173,8 +173,12 @@ def refuse_wrong_behaviour(users: object, kind: str, shape: tuple[int, ...]) -> 
         numbers = type(values) is np.ndarray and values.dtype.kind in "fiu"
         if not numbers or not np.isfinite(values).all():
             raise UserError(f"{kind}: parameter `{name}` is no array of finite numbers")
-        if name == "continuation" and not ((values >= 0) & (values <= 1)).all():
-            raise UserError(f"{kind}: parameter `{name}` has values that are no probabilities")
+        least, most = LIMITS[name]
+        if not ((values >= least) & (values <= most)).all():
+            raise UserError(
+                f"{kind}: parameter `{name}` has values that are no probabilities: {least} to"
+                f" {most} is wanted"
+            )
     if users.attraction.shape != shape:
         raise UserError(
             f"{kind} returned `attraction` of shape {list(users.attraction.shape)}; lists and"

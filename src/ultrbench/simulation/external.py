@@ -17,7 +17,7 @@ from ultrbench.simulation.log import (
     MAX_POSITIONS,
     ClickLog,
 )
-from ultrbench.simulation.truth import PARAMETERS
+from ultrbench.simulation.truth import LIMITS, PARAMETERS
 
 OPTIONAL = {"round": 0, "randomized": False, "context": 0, "policy_score": np.nan}
 MAX_COUNT = 2**53
@@ -299,10 +299,12 @@ def read_external_truth(path: Path) -> np.ndarray:
         if flag.lower() not in ("", "true", "false"):
             raise UserError(f"{path}: by_position must be true or false, got {flag!r:.40}")
     for name, values in further.items():
-        wrong = ~np.isfinite(values)
-        if name == "continuation":
-            wrong |= (values < 0) | (values > 1)
+        least, most = LIMITS[name]
+        wrong = ~((values >= least) & (values <= most))
         if wrong.any():
             row = _first(wrong)
-            raise UserError(f"{path}: {name} at position {row + 1} is {values[row]}")
+            raise UserError(
+                f"{path}: {name} at position {row + 1} is {values[row]}; {least} to {most} is"
+                " wanted"
+            )
     return theta

@@ -9,8 +9,9 @@ import numpy as np
 from ultrbench.files import reading, write_text
 
 # What weights other than plain IPW need: alpha and beta of P(click) = alpha_k gamma + beta_k, and
-# the chance to go on after a click.
-PARAMETERS = ("alpha", "beta", "continuation")
+# the chance to go on after a click; with the least and the most that each can be.
+LIMITS = {"alpha": (-1, 1), "beta": (0, 1), "continuation": (0, 1)}
+PARAMETERS = tuple(LIMITS)
 
 
 def write_truth(
