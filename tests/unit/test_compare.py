@@ -170,3 +170,10 @@ def test_differences_that_are_equal_but_for_rounding_have_no_effect_size():
     values = {"naive": BASE, "better": BASE + 0.1}
     row = compare(values).loc[("better", "nDCG@10")]
     assert np.isnan(row["effect_size"]) and row["mde"] == 0
+
+
+def test_what_can_be_found_allows_for_the_spread_over_replicates():
+    shifts = np.array([-0.2, -0.1, 0.0, 0.1, 0.3])
+    row = compare({"naive": BASE, "better": BASE + shifts[:, None]}).loc[("better", "nDCG@10")]
+    # (1.96 + .84) standard errors of a mean of five, as the bootstrap has them: over n, not n - 1
+    assert row["mde"] == pytest.approx(2.8016 * shifts.std() / np.sqrt(5), rel=0.1)

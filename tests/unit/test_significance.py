@@ -190,6 +190,15 @@ def test_effect_size_and_counts_by_hand():
     assert np.isnan(sig.minimum_detectable_effect(differences[:1])).all()
 
 
+def test_an_effect_of_the_size_that_an_interval_shows_is_shown_with_the_stated_power():
+    rng = np.random.default_rng(3)
+    low, high = np.array([-0.1, np.nan, 0.1 - 1e-17]), np.array([0.3, np.nan, 0.1])
+    effect = sig.effect_that_interval_shows(low, high)
+    drawn = rng.normal(effect[0], 0.2 / 1.959964, 100_000)  # half of the interval is 1.96 errors
+    assert np.mean(drawn - 0.2 > 0) == pytest.approx(0.8, abs=0.005)
+    assert np.isnan(effect[1]) and effect[2] == 0
+
+
 def test_power_table_is_the_inverse_of_the_minimum_detectable_effect():
     differences = np.random.default_rng(1).normal(0, 0.2, 400)
     table = sig.power_table(differences, [float(sig.minimum_detectable_effect(differences)), 0.05])

@@ -13,6 +13,7 @@ from ultrbench.evaluation.significance import (
     benjamini_hochberg,
     crossed_bootstrap,
     effect_size,
+    effect_that_interval_shows,
     fisher_randomization,
     holm,
     minimum_detectable_effect,
@@ -73,7 +74,8 @@ def compare_methods(
     pandas.DataFrame
         A row a method and metric, methods in the order in which they appear: method, reference,
         metric, mean, reference_mean, difference, p, p_holm, p_max_t, p_bh (Benjamini and Hochberg),
-        low, high, mde (minimum detectable effect at 80 % power), wins, ties, losses, effect_size
+        low, high, mde (minimum detectable effect: the true difference that test and interval both
+        show with 80 % power), wins, ties, losses, effect_size
         (Cohen's d), queries, replicates, resamples, significant. The tests of the reference's own
         rows are NaN.
 
@@ -124,6 +126,7 @@ def compare_methods(
     low, high = crossed_bootstrap(
         differences.transpose(0, 3, 1, 2), bootstraps=bootstraps, rng=draws
     )
+    mde = np.maximum(minimum_detectable_effect(paired), effect_that_interval_shows(low, high))
     wins, ties, losses = win_tie_loss(paired)
     marked = (p <= ALPHA) & ((low > 0) | (high < 0)) & (replicates >= MIN_REPLICATES)
 
@@ -145,7 +148,7 @@ def compare_methods(
             "p_bh": benjamini_hochberg(np.where(family, p, np.nan).ravel()),
             "low": only_tested(low),
             "high": only_tested(high),
-            "mde": only_tested(minimum_detectable_effect(paired)),
+            "mde": only_tested(mde),
             "wins": wins.ravel(),
             "ties": ties.ravel(),
             "losses": losses.ravel(),

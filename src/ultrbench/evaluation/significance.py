@@ -312,6 +312,37 @@ def minimum_detectable_effect(
     return _standard_normal(alpha, power) * _deviation(differences) / np.sqrt(len(differences))
 
 
+def effect_that_interval_shows(
+    low: np.ndarray, high: np.ndarray, *, alpha: float = 0.05, power: float = 0.8
+) -> np.ndarray:
+    """Return the true mean difference whose interval leaves out 0 with `power`.
+
+    (z_{1 - alpha/2} + z_power) standard errors, one of which is the interval's half over
+    z_{1 - alpha/2}. Of a `crossed_bootstrap` it holds the spread over replicates too, which no
+    number of queries takes away; `minimum_detectable_effect` has that over queries alone.
+
+    Parameters
+    ----------
+    low, high : numpy.ndarray
+        float64 ``[...]``, interval of coverage 1 - alpha.
+    alpha, power : float
+        Error rates, in (0, 1).
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``[...]``; NaN where there is no interval.
+
+    Examples
+    --------
+    >>> float(effect_that_interval_shows(np.array(-0.0196), np.array(0.0196)).round(4))
+    0.028
+    """
+    by_rounding = high - low <= TOLERANCE * np.maximum(np.abs(low), np.abs(high))
+    half = np.where(by_rounding, 0.0, high - low) / 2
+    return _standard_normal(alpha, power) * half / float(ndtri(1 - alpha / 2))
+
+
 def _standard_normal(alpha: float, power: float) -> float:
     return float(ndtri(1 - alpha / 2) + ndtri(power))
 

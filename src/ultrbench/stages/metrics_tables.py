@@ -124,7 +124,8 @@ def write_power_table(power: Path, stem: Path, rows: Rows, *, ranking: tuple[str
         f"Power, {rows.where}, {candidates} candidates, rankers stopped by {validation}: test"
         f" queries that a true mean difference in {rows.headline} to the reference needs for"
         " p ≤ .05, two-sided, at 80 % power, from the standard deviation of the per-query"
-        " differences averaged over replicates. "
+        " differences averaged over replicates. A mark also needs an interval without 0, which the"
+        " spread over replicates widens, and more queries do not narrow: see MDE in the p tables. "
     )
     if needed:
         caption += f"Resamples for a Monte-Carlo error of a tenth at that bar: {needed}."
