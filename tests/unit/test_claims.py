@@ -320,12 +320,14 @@ def judge(tmp_path, claims, *, gaps=None, thetas=None, entry="letor", queries=10
     )
     write_metrics(tmp_path / "q.parquet", gaps or {}, seeds)
     outputs = tmp_path / "claims.csv", tmp_path / "claims.md"
+    estimates = {("mine", "strong", "static", name): made for name, made in (thetas or {}).items()}
     judge_claims(
         claims,
         claim_parts(claims, CONFIG),
         {"mine": tmp_path / "dataset.json"},
         {("mine", "strong", "static"): tmp_path / "q.parquet"},
-        {("mine", "strong", "static", name): files for name, files in (thetas or {}).items()},
+        estimates,
+        {place: [report for _, report, _ in files] for place, files in estimates.items()},
         *outputs,
         resamples=500,
         bootstraps=200,
@@ -354,6 +356,15 @@ def test_each_verdict_on_a_metric_is_reached(tmp_path, grades, clicks, word) -> 
     assert "nan" not in page
 
 
+def test_a_ranker_on_propensities_that_did_not_settle_is_remarked(tmp_path) -> None:
+    gaps = {"upe": {"grades": 0.02, "clicks": 0.02}}
+    thetas = {"upe": write_theta(tmp_path, "upe", [1.0] * 5, converged=False)}
+    table, page = judge(tmp_path, {"mine": BETTER}, gaps=gaps, thetas=thetas)
+    assert set(table["verdict"]) == {"holds"}
+    assert set(table["note"]) == {"5 of 5 estimates of upe did not converge"}
+    assert "2 of 2 hold; 2 of estimates that did not converge" in page
+
+
 def test_a_method_that_is_not_there_is_named(tmp_path) -> None:
     gaps = {"upe": {"grades": 0.02, "clicks": 0.02}}
     claim = BETTER | {"against": ["dla", "rem"]}
@@ -361,6 +372,7 @@ def test_a_method_that_is_not_there_is_named(tmp_path) -> None:
     assert table["verdict"].tolist() == ["holds", "not run"] * 2
     assert set(table["claim_verdict"]) == {"not run"}
     assert "the study lacks method rem in setting static" in page
+    assert "| 2 of 4 hold, 2 not run |" in page
 
 
 def test_a_comparison_is_judged_by_its_own_reference(tmp_path) -> None:

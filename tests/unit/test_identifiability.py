@@ -63,6 +63,7 @@ def test_a_static_log_lets_no_document_be_compared_with_itself():
         "dla": "assumption",
         "rem": "assumption",
         "upe": "assumption",
+        "upe_scaled": "assumption",
         "crossfit": "assumption",
     }
 
@@ -158,7 +159,9 @@ def test_overlap_of_policy_scores():
     assert score_overlap(same) == pytest.approx([1 / 3])
     apart = scored_log([[1.0, 0.0], [1.0, 0.0]])
     assert score_overlap(apart).tolist() == [0.0]
-    assert works(identifiability(scored_log([[1.0, 0.0], [0.0, -1.0]] * 6)))["crossfit"] == "yes"
+    overlapping = works(identifiability(scored_log([[1.0, 0.0], [0.0, -1.0]] * 6)))
+    assert overlapping["upe_scaled"] == overlapping["crossfit"] == "yes"
+    assert overlapping["upe"] == "assumption"  # that the scores have the right scale
     assert works(identifiability(scored_log([[1.0, 0.0]] * 12)))["crossfit"] == "assumption"
     assert np.isnan(score_overlap(scored_log(np.full((2, 2), np.nan)))).all()
 

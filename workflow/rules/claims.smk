@@ -10,6 +10,7 @@ rule judge_claims:
         thetas=claimed_theta_files(f"{THETA}.csv"),
         reports=claimed_theta_files(f"{THETA}.json"),
         truths=claimed_theta_files(f"{ROUND}/truth.csv"),
+        weights=[report for reports in CLAIMED_RANKERS.values() for report in reports],
         code=code("stages.claims"),
     output:
         page=report(
@@ -29,6 +30,7 @@ rule judge_claims:
         datasets=STUDY["datasets"],
         places=claimed_places(),
         thetas=claimed_thetas(),
+        rankers=list(CLAIMED_RANKERS),
         seeds=SEEDS,
         labels=LABELS,
         resamples=config["evaluation"]["resamples"],

@@ -405,6 +405,26 @@ def claimed_theta_files(pattern):
     ]
 
 
+def claimed_rankers():
+    """Reports of the propensities behind the rankers that the claims are about, seeds in order.
+
+    By (data set, policy, setting, method).
+    """
+    reports = {}
+    for part in CLAIM_PARTS:
+        if part.absent or CLAIMS[part.claim]["measure"] in THETA_MEASURES:
+            continue
+        for method, path, seed in last_estimates(part.setting):
+            if method in (part.method, part.against):
+                key = (part.dataset, part.policy, part.setting, method)
+                file = f"{path.removesuffix('.csv')}.json".format(
+                    dataset=part.dataset, policy=part.policy, seed=seed
+                )
+                reports.setdefault(key, {})[file] = None
+    return {key: list(files) for key, files in reports.items()}
+
+
+CLAIMED_RANKERS = claimed_rankers()
 GRIDS = variations.configurations(config) if variations.TUNING in config else {}
 
 # (configuration, policy, seed) of everything that tuning compares.

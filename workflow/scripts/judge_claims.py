@@ -21,6 +21,10 @@ with job(snakemake):
             theta: estimates[index * seeds : (index + 1) * seeds]
             for index, theta in enumerate(params.thetas)
         },
+        {
+            ranker: list(map(Path, files.weights[index * seeds : (index + 1) * seeds]))
+            for index, ranker in enumerate(params.rankers)
+        },
         Path(snakemake.output.table),
         Path(snakemake.output.page),
         labels=params.labels,

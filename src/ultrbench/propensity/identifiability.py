@@ -17,6 +17,7 @@ from ultrbench.simulation.log import ClickLog
 
 BINS = 20
 MIN_OVERLAP = 0.05
+OWN_SCALE = "policy scores must confound clicks at their own scale (`upe_scaled` learns the scale)"
 
 
 def score_overlap(log: ClickLog) -> np.ndarray:
@@ -144,7 +145,7 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
         add("rem", "no", "sessions without a click were not logged")
     policies = len(np.unique(np.where(log.randomized, -1, log.rounds.astype(np.int64))))
     least = log.positions + 2 * (KNOTS - 1) * policies
-    for estimator in ("upe", "crossfit"):
+    for estimator in ("upe", "upe_scaled", "crossfit"):
         if estimator == "crossfit" and facts["clicked_queries"] < least:
             add(estimator, "assumption", few_queries(facts["clicked_queries"], least - 1))
         elif facts["lists_with_scores"] < facts["lists"]:
@@ -161,6 +162,8 @@ def _verdicts(log: ClickLog, facts: dict[str, Any]) -> list[dict[str, str]]:
                 f"policy scores of positions {apart[0]} and {apart[0] + 1} hardly overlap: the"
                 " effect of the score is extrapolated",
             )
+        elif estimator == "upe":
+            add(estimator, "assumption", OWN_SCALE)
         else:
             add(estimator, "yes", "policy scores are logged and overlap between positions")
     return verdicts

@@ -46,10 +46,10 @@ The advantage is that of the first method over the other: in nDCG or ERR, or by 
 error is smaller. Intervals: crossed bootstrap of queries and replicates for metrics, Student's t
 over replicates for errors of theta. p is two-sided, for an effect of 0 and not of the margin:
 Fisher randomisation for metrics, conditional on the trained rankers; t for errors of theta. The
-minimum detectable effect (MDE) is at 80 % power; d is Cohen's. Intervals are not corrected for the
-number of comparisons: a claim that needs all of them needs no correction to hold, but one of many
-may fail by chance. An *illustration* comes from generated data, or from fewer than {few} test
-queries.
+minimum detectable effect (MDE) is what test and interval show with 80 % power; d is Cohen's.
+Intervals are not corrected for the number of comparisons: a claim that needs all of them needs no
+correction to hold, but one of many may fail by chance. An *illustration* comes from generated data,
+or from fewer than {few} test queries.
 """
 
 
@@ -372,6 +372,8 @@ def claims_markdown(
         first = rows.iloc[0]
         word = _worded(first["claim_verdict"], first["illustration"])
         held = f"{(rows['verdict'] == HOLDS).sum()} of {len(rows)} hold"
+        if lacking := (rows["verdict"] == NOT_RUN).sum():
+            held += f", {lacking} not run"
         if unsettled := rows["note"].str.contains("did not converge").sum():
             held += f"; {unsettled} of estimates that did not converge"
         lines.append(f"| [{name}](#{name}) | {escape_markdown(dataset)} | {word} | {held} |")

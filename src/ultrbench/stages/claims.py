@@ -40,6 +40,7 @@ def judge_claims(
     datasets: Mapping[str, Path],
     per_query: Mapping[Place, Path],
     thetas: Mapping[Theta, Sequence[ThetaFiles]],
+    reports: Mapping[Theta, Sequence[Path]],
     table: Path,
     page: Path,
     *,
@@ -62,6 +63,9 @@ def judge_claims(
     thetas : mapping of (str, str, str, str) to sequence of (Path, Path, Path)
         Table, report and truth of the propensities of each seed, by data set, policy, setting and
         method.
+    reports : mapping of (str, str, str, str) to sequence of pathlib.Path
+        Reports of the propensities that the rankers were weighted by, by the same keys; a method
+        without propensities has none.
     table : pathlib.Path
         ``.csv`` to write: a row a part, with its attributes and kind, measure, margin, effect,
         low, high, p, effect_size, mde, queries, replicates, verdict, claim_verdict (of the claim on
@@ -74,7 +78,7 @@ def judge_claims(
         Labels of methods.
     """
     made = [part for part in parts if not part.absent]
-    measured = _metric_effects(claims, made, per_query, resamples, bootstraps)
+    measured = _metric_effects(claims, made, per_query, reports, resamples, bootstraps)
     measured |= _theta_effects(claims, made, thetas)
     illustrations = {name: _is_illustration(path) for name, path in datasets.items()}
     rows = []
@@ -111,6 +115,7 @@ def _metric_effects(
     claims: Mapping[str, Any],
     parts: Sequence[Part],
     per_query: Mapping[Place, Path],
+    reports: Mapping[Theta, Sequence[Path]],
     resamples: int,
     bootstraps: int,
 ) -> dict[Part, dict[str, Any]]:
@@ -137,8 +142,13 @@ def _metric_effects(
         ).set_index("method")
         for part in own:
             row = numbers.rename(columns={"difference": "effect"}).loc[part.method]
+            unsettled = [
+                sentence
+                for method in (part.method, part.against)
+                for sentence in _unsettled(method, reports.get((*part[1:4], method), ()))
+            ]
             effects[part] = {key: row[key] for key in NUMBERS} | {
-                "note": _remark(row["replicates"], [])
+                "note": _remark(row["replicates"], unsettled)
             }
     return effects
 
@@ -163,9 +173,9 @@ def _theta_effects(
         else:
             effect = values[0] - values[1] if kind == "larger" else values[1] - values[0]
         unsettled = [
-            f"{count} of {len(side)} estimates of {method} did not converge"
+            sentence
             for method, side in zip((part.method, part.against), sides, strict=False)
-            if (count := sum(not is_converged(report) for _, report, _ in side))
+            for sentence in _unsettled(method, [report for _, report, _ in side])
         ]
         if np.isnan(effect).any():
             unsettled.append("a propensity is missing or not above 0")
@@ -181,6 +191,11 @@ def _error(files: ThetaFiles, measure: str) -> float:
     errors = theta_error(relative, np.asarray(read_truth([truth]))[:shown], np.zeros(shown))
     value = errors.signed if measure == "signed_theta_error" else errors.error
     return value if np.isfinite(value) else np.nan
+
+
+def _unsettled(method: str, reports: Sequence[Path]) -> list[str]:
+    count = sum(not is_converged(report) for report in reports)
+    return [f"{count} of {len(reports)} estimates of {method} did not converge"] if count else []
 
 
 def _remark(replicates: int, remarks: list[str]) -> str:

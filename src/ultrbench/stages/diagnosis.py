@@ -115,9 +115,9 @@ def _can_work(report: Mapping[str, Any], log: Mapping[str, Any]) -> bool:
     """
     if own_file(report["kind"]):
         return True
-    name = {"harvest": f"harvest, {report.get('pairs')}", "upe_scaled": "upe"}.get(
-        report["kind"], report["kind"]
-    )
+    name = report["kind"]
+    if name == "harvest":
+        name += f", {report['pairs']}"
     works = {row["estimator"]: row["works"] for row in log["estimators"]}
     return works.get(name) == "yes"
 
@@ -374,7 +374,8 @@ def write_identifiability(logs: Sequence[LogFiles], report: Path, stem: Path) ->
     )
     reasons_caption = (
         "Which estimators can work on each log: yes; assumption, where the log cannot show whether"
-        " what it takes holds; or no. The worst verdict of any replicate."
+        " what it takes holds; or no. The worst verdict of any replicate. It is about the log:"
+        " propensity_error says which estimates settled, and how far off they are."
     )
     write_text(
         stem.with_suffix(".md"),
