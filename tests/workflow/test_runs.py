@@ -274,6 +274,10 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     assert len(numbers) > len(own_numbers)
     clicks = rerun.folder / "results/tables/tiny/weak.own.counterfactual.md"
     assert "There is no truth to compare with" in clicks.read_text()
+    results = "results/tables/tiny/weak.{}.truncated.grades.md"
+    said = ["learn from the same click log" in (rerun.folder / results.format(s)).read_text()
+            for s in ("own", "static")]  # fmt: skip
+    assert said == [True, False]
 
 
 def test_click_logs_may_go_and_come_again_where_they_are_needed(study: Study) -> None:

@@ -40,6 +40,7 @@ rule write_tables:
         control=lambda wildcards: next(iter(controls(wildcards.setting)), None),
         without_relevant=config["evaluation"]["queries_without_relevant"],
         list_size=lambda wildcards: study.list_size(config, wildcards.policy),
+        one_log=lambda wildcards: wildcards.setting in IMPORTED,
     message:
         "Write the tables of {wildcards.dataset}, {wildcards.policy}, {wildcards.setting}"
     script:

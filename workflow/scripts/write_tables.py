@@ -3,6 +3,7 @@ from ultrbench.stages.job import job
 with job(snakemake):
     from pathlib import Path
 
+    from ultrbench.reporting.captions import ONE_LOG
     from ultrbench.stages.paper import write_tables
 
     params = snakemake.params
@@ -27,4 +28,5 @@ with job(snakemake):
         name=snakemake.wildcards.dataset,
         policy=snakemake.wildcards.policy,
         setting=snakemake.wildcards.setting,
+        remark=ONE_LOG if params.one_log else "",
     )

@@ -17,6 +17,12 @@ _VALIDATION = {
 }
 
 
+ONE_LOG = (
+    "All replicates learn from the same click log of one's own: what another log would bring is"
+    " neither in the intervals nor in the marks."
+)
+
+
 def results_caption(
     table: ResultsTable,
     *,

@@ -338,7 +338,7 @@ def answer(
         parts.append(f"{FLAG} learned from propensities that had not settled.")
     fewest = min((row["queries"] for _, row in rivals), default=FEW_QUERIES)
     if fewest < FEW_QUERIES and not synthetic:
-        parts.append(f"On {fewest} test queries, all this is an illustration, no evidence.")
+        parts.append(f"On {fewest:.0f} test queries, all this is an illustration, no evidence.")
     if synthetic:
         parts.append("The data are synthetic: all this is an illustration, no evidence.")
     return " ".join(parts), lines

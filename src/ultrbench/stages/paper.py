@@ -293,16 +293,20 @@ def write_summary(
     lines += [
         "Difference: the mean over queries and replicates of method minus reference, with its 95 %"
         " crossed bootstrap interval. p: Fisher randomisation test, raw and corrected over the"
-        " methods by Holm and max-T. MDE: the least difference found with 80 % power.",
+        " methods by Holm and max-T. MDE: the least true difference that test and interval both"
+        f" show with 80 % power. {FLAG}: learned from propensities that had not settled.",
         "",
     ]
     for dataset, policy, setting, _, path in places:
         frame = pd.read_csv(path)
         frame = frame[frame["metric"] == headline]
+        shown = first[f"{dataset}, {policy}, {setting}"]
+        unsettled = shown.loc[~shown["settled"], "method"].unique()
+        own = {**labels, **{m: f"{display_name(m, labels)} {FLAG}" for m in unsettled}}
         for (candidates, validation), part in frame.groupby(KEYS, sort=False):
             lines += [f"**{dataset}, {policy}, {setting}, {candidates}, {validation}**", ""]
             ranked = part.sort_values("mean", ascending=False, kind="stable")
-            rows = [comparison_cells(row, labels) for row in ranked.to_dict("records")]
+            rows = [comparison_cells(row, own) for row in ranked.to_dict("records")]
             headers = ["Method", headline, *COMPARISON_COLUMNS]
             lines += [tabulate(rows, headers, tablefmt="pipe", disable_numparse=True), ""]
     here = summary.parent
