@@ -18,8 +18,8 @@ bench: .venv/installed
 	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
-# The longest files come first, so that no core is idle in the end.
-PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder
+# The longest files come first, so that no core is idle in the end, nor while a Snakemake waits.
+PARALLEL = -n 3 --dist loadfile --no-loadscope-reorder
 
 test: .venv/installed lint
 	$(BIN)/pytest -q $(PARALLEL) -m "not slow"

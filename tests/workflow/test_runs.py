@@ -1,7 +1,6 @@
-"""The workflow end to end: what runs, what runs again, and that bytes repeat."""
+"""The workflow end to end: its targets, and bytes that repeat."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -88,81 +87,6 @@ def test_the_finished_study_has_all_its_tables_and_figures(finished: Study) -> N
     assert "nan" not in summary
 
 
-def test_nothing_is_left_to_do_after_a_run(finished: Study) -> None:
-    assert finished.jobs() == {}
-
-
-def test_a_table_or_figure_that_was_deleted_is_made_again(rerun: Study) -> None:
-    (rerun.folder / "results/tables/tiny/weak.static.full.grades.tex").unlink()
-    (rerun.folder / "results/figures/tiny/grades.pdf").unlink()
-    assert {"write_tables", "draw_figures"} <= set(rerun.jobs())
-
-
-def edit(study: Study, module: str) -> None:
-    path = study.folder / "src/ultrbench" / module
-    path.write_text(path.read_text() + "\n# an edit\n")
-
-
-def rerun_rules(study: Study) -> set[str]:
-    # The provenance of a study is noted after whatever ran.
-    return set(study.jobs()) - {"all", "total", "write_provenance"}
-
-
-AFTER_RANKING = {
-    "evaluate_rankers",
-    "compare_rankers",
-    "evaluate_from_clicks",
-    "judge_claims",
-    "write_tables",
-    "write_metrics_tables",
-    "draw_figures",
-    "write_summary",
-}
-DIAGNOSES = {"measure_propensities", "report_identifiability"}
-
-
-def test_editing_an_estimator_estimates_with_it_again_and_no_other(rerun: Study) -> None:
-    edit(rerun, "propensity/dla.py")
-    output = rerun.run("-n")
-    estimated = set(re.findall(r"Estimate propensities: (\w+) on", output))
-    assert estimated == {"dla"}
-    # The dynamic rounds of dla are shown by its rankers, so their clicks are drawn again.
-    assert rerun_rules(rerun) == AFTER_RANKING | DIAGNOSES | {
-        "estimate_propensity",
-        "train_ranker",
-        "simulate_clicks",
-    }
-
-
-def test_editing_the_tables_writes_them_again_and_nothing_before(rerun: Study) -> None:
-    edit(rerun, "reporting/tables.py")
-    assert rerun_rules(rerun) == DIAGNOSES | {
-        "write_tables",
-        "write_metrics_tables",
-        "draw_figures",
-        "write_summary",
-        "judge_claims",
-    }
-
-
-def test_editing_the_tests_of_significance_measures_nothing_again(rerun: Study) -> None:
-    edit(rerun, "evaluation/significance.py")
-    assert "train_ranker" not in rerun_rules(rerun)
-    assert "compare_rankers" in rerun_rules(rerun)
-
-
-def test_a_config_value_runs_again_what_depends_on_it(rerun: Study) -> None:
-    rerun.configure({"evaluation": {"bootstraps": 150}})
-    assert rerun_rules(rerun) == {
-        "compare_rankers",
-        "evaluate_from_clicks",
-        "judge_claims",
-        "write_tables",
-        "write_metrics_tables",
-        "write_summary",
-    }
-
-
 def test_the_finished_study_judges_its_claims(finished: Study) -> None:
     claims = pd.read_csv(finished.folder / "results/claims.csv", keep_default_na=False)
     correction = claims[claims["claim"] == "correction"]
@@ -178,24 +102,6 @@ def test_the_finished_study_judges_its_claims(finished: Study) -> None:
     assert len(made) == 2 * 2 * 2 + 1
     assert set(made["note"].str.partition(";")[0]) == {"fewer than five replicates"}
     assert "nan" not in (finished.folder / "results/claims.md").read_text()
-
-
-def test_a_claim_runs_again_alone_when_it_is_edited(rerun: Study) -> None:
-    claims = rerun.folder / "tiny-claims.yaml"
-    claims.write_text(claims.read_text().replace("0.005", "0.01"))
-    assert rerun_rules(rerun) == {"judge_claims"}
-
-
-def test_an_interface_is_tested_and_described_anew_but_nothing_is_trained(rerun: Study) -> None:
-    rerun.configure({"interface": "single_answer"})
-    assert rerun_rules(rerun) == AFTER_RANKING - {"evaluate_from_clicks"}
-    rerun.run("--cores", "2")
-    tables = rerun.folder / "results/tables/tiny"
-    text = (tables / "weak.static.full.grades.md").read_text()
-    assert "Headline metric: RR@5, whose assumed user reads down and stops at the first" in text
-    assert "| Method | RR@5 | nDCG@1 |" in text
-    text = (tables / "weak.dynamic.truncated.grades.md").read_text()
-    assert "| Exposure: Gini | Exposure: Cov. |" in text and "Exposure, on the displayed" in text
 
 
 def test_nothing_learns_from_the_held_out_log(finished: Study) -> None:
@@ -231,14 +137,6 @@ def test_exported_runs_give_the_numbers_of_the_tables(rerun: Study) -> None:
             " and seed == @seed"
         )[names].to_numpy()
         assert [float(value) for value in printed] == pytest.approx(row, abs=5e-7)
-
-
-def test_a_click_model_value_of_one_setting_leaves_the_other_alone(rerun: Study) -> None:
-    rerun.configure({"settings": {"static": {"eta": 0.5}}})
-    output = rerun.run("-n")
-    assert "Simulate clicks: tiny, weak, static" in output
-    assert "Simulate clicks: tiny, weak, dynamic" not in output
-    assert "train_policy" not in rerun_rules(rerun)
 
 
 def test_two_cores_and_interrupts_give_the_bytes_of_one_core(study: Study, finished: Study) -> None:
@@ -278,27 +176,6 @@ def test_a_log_of_ones_own_takes_the_place_of_the_simulation(rerun: Study) -> No
     said = ["learn from the same click log" in (rerun.folder / results.format(s)).read_text()
             for s in ("own", "static")]  # fmt: skip
     assert said == [True, False]
-
-
-def test_click_logs_may_go_and_come_again_where_they_are_needed(study: Study) -> None:
-    study.configure(
-        {
-            "study": {"settings": ["static"], "seeds": [1]},
-            "settings": {"static": {"methods": ["naive", "randomization"]}},
-        }
-    )
-    arguments = ("metrics", "--config", "keep_click_logs=False")
-    study.run("--cores", "2", *arguments)
-    results = study.hashes()
-    assert not [file for file in results if file.endswith(".clicks.parquet")]
-    assert "results/evaluation/tiny/weak/static/counterfactual.csv" in results
-    assert study.jobs(*arguments) == {}
-    edit(study, "propensity/randomization.py")
-    jobs = study.jobs(*arguments)
-    assert jobs["simulate_clicks"] == jobs["simulate_initial_clicks"] == 1
-    assert not {"prepare_dataset", "train_policy"} & set(jobs)
-    study.run("--cores", "2", *arguments)
-    assert study.hashes() == results
 
 
 def test_errors_of_theta_are_measured_where_there_are_some(finished: Study) -> None:
@@ -351,107 +228,6 @@ def test_the_report_and_the_expected_results_are_made_on_request(rerun: Study) -
     done = check()
     assert done.returncode == 1
     assert "1 differ:\n  tiny, weak, static, naive: error is" in done.stdout
-
-
-def test_a_mistake_in_the_config_is_a_sentence_and_no_traceback(study: Study) -> None:
-    study.configure({"settings": {"static": {"eta": "abc"}}})
-    output = study.run("-n", ok=False)
-    assert "settings.static.eta" in output
-    assert "Traceback" not in output
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"registry": 5}, "registry: the path of a YAML file is wanted"),
-        ({"downloads": "data {2020}"}, "data {2020}: the path of a file must not hold a brace"),
-        ({"registry": "x" * 300}, "File name too long"),
-        ({"claims": "x" * 300}, "File name too long"),
-        (
-            {
-                "study": {"settings": ["own"]},
-                "settings": {"own": {"click_log": "x" * 300, "methods": ["naive"]}},
-            },
-            "File name too long; put the configuration right",
-        ),
-    ],
-)
-def test_a_path_that_cannot_be_is_a_sentence(study: Study, change: dict, words: str) -> None:
-    study.configure(change)
-    output = study.run("-n", ok=False)
-    assert words in output
-    assert "Traceback" not in output and "Error in file" not in output
-
-
-def test_a_folder_without_the_default_config_is_a_sentence(study: Study) -> None:
-    (study.folder / "config").rename(study.folder / "elsewhere")
-    assert "there is no config/config.yaml in" in study.run("-n", ok=False)
-
-
-def test_a_file_in_place_of_the_results_is_a_sentence(study: Study) -> None:
-    (study.folder / "results").write_text("mine")
-    printed = study.run("--cores", "1", ok=False)
-    assert "ultrbench: results is a file" in printed
-    assert "Traceback" not in printed
-    assert (study.folder / "results").read_text() == "mine"
-    (study.folder / "results").unlink()
-    (study.folder / "results").mkdir()
-    (study.folder / "results/runs").write_text("mine")
-    assert "ultrbench: results/runs is a file" in study.run("-n", ok=False)
-
-
-def test_a_digit_that_changed_in_a_result_stops_what_reads_it(rerun: Study) -> None:
-    """Bits flip without a word to the clock, and a digit is as good as another to a reader."""
-    model = rerun.folder / "results/runs/tiny/weak/dynamic/seed1/naive/round0/ranker.txt"
-    text, times = model.read_text(), model.stat()
-    at = text.index("leaf_value=") + len("leaf_value=") + 5
-    model.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
-    os.utime(model, ns=(times.st_atime_ns, times.st_mtime_ns))
-    arguments = ("--cores", "1", "--forcerun", "simulate_clicks", "--until", "simulate_clicks")
-    printed = rerun.run(*arguments, ok=False)
-    assert "naive/round0/ranker.txt is not what its job wrote" in printed
-    assert "Traceback" not in printed
-
-
-def test_a_finished_study_whose_claims_were_touched_up_is_no_finished_study(rerun: Study) -> None:
-    claims = rerun.folder / "results/claims.csv"
-    made = claims.read_text()
-    claims.write_text(made.replace("fewer than five replicates", "fewer than two replicates"))
-    os.utime(claims)
-    printed = rerun.run("-n", ok=False)
-    assert "ultrbench: results/claims.csv is not what its job wrote" in printed
-    assert "Traceback" not in printed
-    claims.unlink()
-    rerun.run("--cores", "1")
-    assert claims.read_text() == made
-
-
-def test_a_mistake_in_a_log_is_a_sentence_and_no_traceback(rerun: Study) -> None:
-    (rerun.folder / "empty").mkdir()
-    for name in ("train.lists.parquet", "train.clicks.parquet"):
-        (rerun.folder / "empty" / name).write_bytes(b"not parquet")
-    rerun.configure(
-        {
-            "study": {"settings": ["own"]},
-            "settings": {"own": {"click_log": "empty", "methods": ["naive"]}},
-            "training": {"validation": ["grades"]},
-        }
-    )
-    output = rerun.run("--cores", "1", ok=False)
-    assert "not a readable parquet file" in output
-    assert "import_clicks failed, see results/logs/clicks/" in output
-    assert "Put right what the last line says" in output
-    assert "Traceback" not in output
-
-
-def test_metrics_do_not_hang_on_clicks(rerun: Study) -> None:
-    for log in (rerun.folder / "results/runs").rglob("*.clicks.parquet"):
-        log.unlink()
-    target = "results/evaluation/tiny/weak/static/per_query.parquet"
-    measured = (rerun.folder / target).read_bytes()
-    (rerun.folder / target).unlink()
-    rerun.run("--cores", "1", target)
-    assert (rerun.folder / target).read_bytes() == measured
 
 
 @pytest.mark.slow
