@@ -375,7 +375,7 @@ def claims_markdown(
         if lacking := (rows["verdict"] == NOT_RUN).sum():
             held += f", {lacking} not run"
         if unsettled := rows["note"].str.contains("did not converge").sum():
-            held += f"; {unsettled} of estimates that did not converge"
+            held += f"; estimates of {unsettled} did not converge"
         lines.append(f"| [{name}](#{name}) | {escape_markdown(dataset)} | {word} | {held} |")
     for name, rows in table.groupby("claim", sort=False):
         claim = claims[name]
