@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from ultrbench.cli.shared import choose
+from ultrbench.errors import UserError
 from ultrbench.stages.job import one_thread, sentence_of
 from ultrbench.terminal import leave
 
@@ -71,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not arguments[0].startswith("-"):
             choose(arguments[0], COMMANDS, "command")
+        for word in arguments:
+            if word.endswith("=--"):  # of which argparse makes an empty list
+                raise UserError(f"{word}: a value is wanted after =")
         options = parser.parse_args(arguments)
         with one_thread():
             options.call(options)

@@ -152,7 +152,7 @@ def misreadings(text: str | bytes, where: str) -> list[str]:
 
     try:
         root = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeError) as error:
         return [_not_yaml(where, error)]
 
     sentences = []

@@ -24,6 +24,7 @@ from ultrbench.simulation.behaviour import (
 )
 from ultrbench.simulation.click_models.ubm import EXAMINATION, examination_after
 from ultrbench.simulation.display import plackett_luce
+from ultrbench.simulation.external import read_external_truth
 from ultrbench.simulation.log import log_files, read_log
 from ultrbench.simulation.truth import (
     is_by_position,
@@ -358,6 +359,24 @@ def test_further_columns_are_the_mean_of_the_rounds_that_all_have_them(tmp_path)
     assert read_truth_columns([first, plain]) == {}
     assert read_truth_columns([first, empty]) == {}
     assert read_truth([first, empty]) is None
+
+
+def test_truths_of_rounds_with_different_lengths_are_refused(tmp_path):
+    first, second, empty = (tmp_path / f"{name}.csv" for name in "abc")
+    write_truth(first, np.array([0.8, 0.4]))
+    write_truth(second, np.array([0.8]), beta=np.array([0.1]))
+    write_truth(empty, np.empty(0))
+    assert read_truth([first, empty]) is None
+    for read in (read_truth, read_truth_columns):
+        with pytest.raises(UserError, match=r"b\.csv has 1 positions, and that of another round 2"):
+            read([first, second])
+
+
+def test_blank_lines_of_a_truth_are_skipped(tmp_path):
+    path = tmp_path / "truth.csv"
+    path.write_text("\nposition,theta,beta\n\n1,0.5,0.1\n")
+    assert read_truth([path]).tolist() == read_external_truth(path).tolist() == [0.5]
+    assert read_truth_columns([path])["beta"].tolist() == [0.1]
 
 
 def test_truth_is_no_function_of_position_where_one_position_says_so(tmp_path):

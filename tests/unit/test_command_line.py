@@ -222,6 +222,10 @@ def test_nothing_is_overwritten(inside, capsys):
         ("propensity log --estimator crosfit", "do you mean crossfit"),
         ("propensity log --estimator harvest", "no document of this log was seen at two"),
         ("propensity log --estimator ctr --output new.txt", "ends in .csv"),
+        ("data mylog --features 4611686018427387904 --output new", "up to 100,000"),
+        ("data --dataset synthetic --output .", "the name of a new folder is wanted"),
+        ("data --dataset synthetic --output=--", "a value is wanted after ="),
+        ("propensity log --estimator dla --set folds=2 folds=3", "folds is set twice"),
         ("propensity mylog --estimator crossfit", "add --dataset"),
         ("propensity log log/. --estimator ctr --output new.csv", "log is given twice"),
         ("clicks synthetic strong.npz --set sessions=010 --output new", "YAML takes 010 for 8"),
@@ -244,6 +248,22 @@ def test_nothing_is_overwritten(inside, capsys):
 def test_what_does_not_fit_ends_with_a_sentence(inside, capsys, arguments, words):
     assert words in refused(capsys, *arguments.split())
     assert not list(inside.glob("new*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("estimators: 5", "estimators: a mapping of keys is wanted, got 5"),
+        ("estimators: null", "estimators: a mapping of keys is wanted, got None"),
+        ("estimators: {dla: []}", "estimators.dla: a mapping of keys is wanted, got []"),
+        ('registry: "a\\0b"', "cannot be read: embedded null byte. See the key registry."),
+        ("[1]", "mine.yaml: a mapping of keys is wanted, got [1]"),
+    ],
+)
+def test_a_configuration_of_another_shape_ends_with_a_sentence(inside, capsys, text, words):
+    Path("mine.yaml").write_text(text)
+    command = ["propensity", "log", "--estimator", "dla", "--configfile", "mine.yaml"]
+    assert words in refused(capsys, *command, "--set", "folds=2")
 
 
 def test_a_mistake_in_a_log_names_its_own_file(inside, capsys):

@@ -28,7 +28,13 @@ from ultrbench.study import (
     stopping_cutoff,
     study_methods,
 )
-from ultrbench.yaml_files import duplicate_keys, parse_yaml, read_yaml, refuse_endless_aliases
+from ultrbench.yaml_files import (
+    duplicate_keys,
+    misreadings,
+    parse_yaml,
+    read_yaml,
+    refuse_endless_aliases,
+)
 
 schema = read_yaml(SCHEMA)
 default = read_yaml(ROOT / "config/config.yaml")
@@ -711,6 +717,11 @@ def test_what_is_not_yaml_is_named_with_file_and_line(tmp_path: Path) -> None:
     assert duplicate_keys(tmp_path / "none.yaml") == [
         f"{tmp_path / 'none.yaml'} cannot be read: No such file or directory."
     ]
+
+
+def test_bytes_that_are_no_text_are_no_yaml() -> None:
+    [sentence] = misreadings("\udcff", "--set")
+    assert sentence.startswith("--set: this is not YAML: ")
 
 
 def test_readme_and_schema_are_in_step() -> None:

@@ -99,7 +99,7 @@ def test_what_may_be_left_out_and_columns_nobody_asked_for(tmp_path):
     assert_same(read(tmp_path, lists | {"note": ["x"] * 8}, clicks), expected)
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.uint64(), pa.float64()])
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.uint64(), pa.float16(), pa.float64()])
 def test_whole_numbers_of_any_type_are_numbers(tmp_path, kind):
     expected = read(tmp_path, *valid())
     lists, clicks = valid()
@@ -341,6 +341,7 @@ def test_a_file_with_a_wrong_byte_or_a_cut_end_is_sound_or_refused(tmp_path, whi
         ("position,theta\n1,\n", "theta at position 1 is nan"),
         ("position,theta\n1,0.5\n2,0\n", "theta at position 2 is 0.0"),
         ("position,theta\n1,1.5\n", "theta at position 1 is 1.5"),
+        ("position,theta\n1,1e-310\n2,1\n", "theta at position 1 is 1e-310"),
         ("position,theta\n1,-0.5\n", "theta at position 1 is -0.5"),
         ("position,theta\n1,inf\n", "theta at position 1 is inf"),
         ("position,theta\n0,0.5\n", "positions must be 1, 2, 3"),

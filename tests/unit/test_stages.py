@@ -616,13 +616,30 @@ def test_a_pipe_in_place_of_a_result_is_refused(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("noted", [b"", bytes(64), b"\xff" * 64, b"0a"])
-def test_a_damaged_note_refuses_nothing(tmp_path, monkeypatch, noted):
+def test_a_damaged_note_stops_the_next_run_and_no_job(tmp_path, monkeypatch, noted):
     monkeypatch.chdir(tmp_path)
-    write_text("results/made.csv", "0.25")
-    write_text(".snakemake/sha256/results/made.csv", "")
-    Path(".snakemake/sha256/results/made.csv").write_bytes(noted)
+    for name in ("made", "other"):
+        write_text(f"results/{name}.csv", "")
+        write_text(f".snakemake/sha256/results/{name}.csv", "")
+        Path(f".snakemake/sha256/results/{name}.csv").write_bytes(noted)
     with job(SimpleNamespace(log=["log"], input=["results/made.csv"])):
         pass
+    with pytest.raises(UserError, match=r"cut short.*: results/made.csv, results/other.csv\. Del"):
+        refuse_touched()
+    for name in ("made", "other"):
+        Path(f"results/{name}.csv").unlink()
+    refuse_touched()
+
+
+def test_a_result_that_goes_away_under_a_job_is_told_of(tmp_path):
+    for read in ("open('results/a.csv')", "__import__('pandas').read_csv('results/a.csv')",
+                 "__import__('pandas').read_parquet('results/a.parquet')"):  # fmt: skip
+        done, log = run_job(tmp_path, read)
+        assert done.returncode == 1
+        assert "it went away while the job ran; if another run works in this folder" in done.stderr
+        assert "Traceback" not in log
+    done, log = run_job(tmp_path, "open('elsewhere.csv')")
+    assert "Traceback" in log
 
 
 def test_a_download_may_be_replaced_by_hand(tmp_path, monkeypatch):

@@ -46,7 +46,8 @@ try:
     config = read_config(config, SCHEMAS["config"], REGISTRY, workflow.configfiles)
     config = read_config(variations.derive(config), SCHEMAS["config"], REGISTRY)
     CLAIMS = load_claims(config["claims"], SCHEMAS["claims"])
-    if workflow.is_main_process:  # nodes of a cluster start while others write
+    # The nodes of a cluster start while others write.
+    if workflow.is_main_process and "--unlock" not in sys.argv:
         refuse_touched()
 except UserError as error:
     sys.exit(f"ultrbench: {error}")

@@ -49,10 +49,10 @@ def run(options: argparse.Namespace) -> None:
     else:
         if not options.source.exists():
             raise UserError(f"{options.source}: no such folder or archive")
-        if not options.features or options.features < 1 or not 1 <= options.ymax <= 31:
+        if not 1 <= (options.features or 0) <= 100_000 or not 1 <= options.ymax <= 31:
             raise UserError(
                 "A folder of LETOR text needs --features N, the highest feature number of its"
-                " lines, such as 136; --ymax, its top grade, goes from 1 to 31."
+                " lines, such as 136, up to 100,000; --ymax, its top grade, goes from 1 to 31."
             )
         name, downloads = Path(os.path.realpath(options.output)).name, Path()
         entry = {

@@ -93,18 +93,20 @@ def read_definition(
     config["registry"] = str(ROOT / config["registry"])
     if options.configfile:
         own = read_yaml(options.configfile)
-        if not isinstance(own, dict):
-            raise UserError(f"{options.configfile}: a mapping of keys is wanted")
-        update_config(config, own)
-    definition = config.setdefault(section, {})
+        update_config(config, _mapping(own, options.configfile))
+    definition = _mapping(config.setdefault(section, {}), section)
     if name is not None:
         what = "policy" if section == "policies" else section.removesuffix("s")
         choose(name, definition, what, " in the configuration")
-        definition = definition[name]
+        definition = _mapping(definition[name], f"{section}.{name}")
+    given: set[str] = set()
     for text in getattr(options, "set", []):
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise UserError(f"--set {text}: KEY=VALUE is wanted, such as eta=2")
+        if key in given:
+            raise UserError(f"--set {text}: {key} is set twice; set it once")
+        given.add(key)
         if sentences := misreadings(value, f"--set {text}"):
             raise UserError("\n".join(sentences))
         definition[key] = parse_yaml(value, f"--set {text}")
@@ -122,6 +124,12 @@ def read_definition(
     if lacks:
         raise UserError("\n".join(lacks))
     return checked, checked[section][name]
+
+
+def _mapping(value: object, where: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: a mapping of keys is wanted, got {value!r:.40}")
+    return value
 
 
 def read_entries(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -332,6 +340,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     ...     print(Path(work, "a", "b.txt").read_text())
     whole
     """
+    if not path.name:
+        raise UserError(f"--output {path}: the name of a new folder is wanted")
     if not path.is_dir() or any(path.iterdir()):
         new_files(path)
     made = [folder for folder in path.parents if not folder.exists()]

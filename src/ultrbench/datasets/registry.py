@@ -49,9 +49,10 @@ def load_registry(path: str | Path, schema: Mapping[str, Any]) -> dict[str, dict
         refuse_endless_aliases(path)
         sentences = list(_slips(yaml.compose(path.read_bytes(), yaml.SafeLoader)))
         registry = parse_yaml(path.read_bytes(), str(path))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path may hold what no path can
+        said = getattr(error, "strerror", None) or error
         raise UserError(
-            f"The registry {path} cannot be read: {error.strerror}. See the key registry."
+            f"The registry {path} cannot be read: {said}. See the key registry."
         ) from None
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not a YAML file: {error}") from None

@@ -80,6 +80,7 @@ def _values(path: Path, name: str, column: pa.ChunkedArray, kind: pa.DataType) -
     refuse(column.is_null().to_numpy(), "is missing")
     values = column.to_numpy()
     if values.dtype.kind == "f":
+        values = values.astype(np.float64)  # half a number goes up to 65504
         # Beyond 2^53 a float is one of several whole numbers, and nobody knows which was meant.
         whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
         refuse(~whole, "is {}, a whole number is wanted")
@@ -289,7 +290,7 @@ def read_external_truth(path: Path) -> np.ndarray:
         raise UserError(f"{path}: wanted is a table position,theta ({error})") from None
     if (position != np.arange(1, len(position) + 1)).any():
         raise UserError(f"{path}: positions must be 1, 2, 3, ... in this order")
-    wrong = ~((theta > 0) & (theta <= 1))
+    wrong = ~((theta > 1e-100) & (theta <= 1))  # its inverse is a number
     if wrong.any():
         row = _first(wrong)
         raise UserError(

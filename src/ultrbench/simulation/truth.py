@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ultrbench.errors import UserError
 from ultrbench.files import reading, write_text
 
 # What weights other than plain IPW need: alpha and beta of P(click) = alpha_k gamma + beta_k, and
@@ -48,7 +49,8 @@ def write_truth(
 
 def _rows(path: str | Path) -> list[dict[str, str]]:
     with reading(path, "a table position,theta"):
-        table = csv.DictReader(Path(path).read_text(encoding="utf-8-sig").splitlines())
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        table = csv.DictReader(line for line in lines if line.strip())
         rows = list(table)
         if not {"position", "theta"} <= set(table.fieldnames or ()):
             raise ValueError("it has other columns")
@@ -56,6 +58,18 @@ def _rows(path: str | Path) -> list[dict[str, str]]:
             for name in ("position", "theta", *PARAMETERS):
                 float(row.get(name, 1) or "")  # a line that is cut off lacks some
     return rows
+
+
+def _rounds(paths: Sequence[str | Path]) -> list[list[dict[str, str]]]:
+    """Rows of the rounds, which must have as many positions, if any."""
+    rounds = [_rows(path) for path in paths]
+    for path, rows in zip(paths, rounds, strict=True):
+        if rows and len(rows) != len(max(rounds, key=len)):
+            raise UserError(
+                f"{path} has {len(rows)} positions, and that of another round"
+                f" {len(max(rounds, key=len))}: rounds with as many are wanted"
+            )
+    return rounds
 
 
 def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
@@ -72,6 +86,11 @@ def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
         float64 ``[positions]``; None when a round brings no truth, as a click log of one's own may
         not.
 
+    Raises
+    ------
+    ultrbench.errors.UserError
+        Where the rounds have different numbers of positions, or a file is no table.
+
     Examples
     --------
     >>> import tempfile
@@ -80,7 +99,7 @@ def read_truth(paths: Sequence[str | Path]) -> np.ndarray | None:
     >>> read_truth([path]) is None
     True
     """
-    rounds = [[float(row["theta"]) for row in _rows(path)] for path in paths]
+    rounds = [[float(row["theta"]) for row in rows] for rows in _rounds(paths)]
     return np.mean(rounds, axis=0) if all(rounds) else None
 
 
@@ -105,7 +124,7 @@ def read_truth_columns(paths: Sequence[str | Path]) -> dict[str, np.ndarray]:
     >>> read_truth_columns([path])["beta"].tolist()
     [0.1, 0.0]
     """
-    rounds = [_rows(path) for path in paths]
+    rounds = _rounds(paths)
     if not all(rounds):
         return {}
     return {

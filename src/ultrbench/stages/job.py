@@ -19,6 +19,7 @@ from ultrbench.own_code import own_file
 
 NOTED = Path(".snakemake/sha256")
 LARGEST = 1 << 26
+CHECKSUM = re.compile(b"[0-9a-f]{64}")
 Part = Callable[[Any], list[Path]]
 # What a machine refuses: no fault of the program, and a traceback would help nobody.
 REFUSALS = {
@@ -104,18 +105,27 @@ def refuse_touched() -> None:
     Raises
     ------
     ultrbench.errors.UserError
-        At the first one that is not what its job wrote.
+        At the first one that is not what its job wrote; or with all of those whose notes are no
+        checksums, as when the machine went down.
 
     Examples
     --------
     >>> refuse_touched()
     """
+    unsure = []
     for folder, _, names in os.walk(NOTED):
         for note in (Path(folder, name) for name in sorted(names)):
             file = note.relative_to(NOTED)
-            touched = file.exists() and file.stat().st_mtime_ns > note.stat().st_mtime_ns
-            if touched or file.is_symlink():
+            there = file.exists()
+            if there and not CHECKSUM.fullmatch(note.read_bytes()):
+                unsure.append(str(file))
+            elif file.is_symlink() or (there and file.stat().st_mtime_ns > note.stat().st_mtime_ns):
                 _refuse_changed([str(file)], LARGEST)
+    if unsure:
+        raise UserError(
+            f"what {NOTED} notes of these was cut short, as when the machine goes down, and they"
+            f" may be too: {', '.join(unsure)}. Delete them, and the next run makes them again"
+        )
 
 
 def _notes(files: Iterable[str]) -> Iterator[tuple[str, Path]]:
@@ -139,8 +149,8 @@ def _refuse_changed(files: Iterable[str], largest: int) -> None:
         if result.stat().st_size > largest:
             continue
         noted = note.read_bytes()
-        whole = re.fullmatch(b"[0-9a-f]{64}", noted)  # not cut short when the machine went down
-        if whole and sha256_of(file).encode() != noted:
+        # Not cut short when the machine went down: of that `refuse_touched` tells.
+        if CHECKSUM.fullmatch(noted) and sha256_of(file).encode() != noted:
             raise UserError(
                 f"{file} is not what its job wrote: it was damaged, or changed by hand. Delete it,"
                 f" and the next run makes it again; or {note}, if you put the file there"
@@ -167,6 +177,11 @@ def sentence_of(error: BaseException) -> str | None:
     # numpy has no number for what a full disk cuts short: "80 requested and 0 written".
     if not isinstance(error, OSError):
         return None
+    if isinstance(error, FileNotFoundError) and "results/" in str(error):
+        return (
+            f"{error.filename or error}: it went away while the job ran; if another run works in"
+            " this folder, start again once that has ended"
+        )
     short = error.errno is None and "written" in str(error)
     if short or error.errno in REFUSALS:
         what = "the disk took no more" if short else error.strerror
